@@ -10,18 +10,17 @@
 //
 // A JSON object for each step of a fragment, those that take most of a step first: "us" of one run, "count" of
 // runs in a step, "ms" of both; "bytes" of the fragment's inputs and outputs that it names, each once, beside
-// "scratch", how many addresses are in scratch memory, of unknown size. Last {"sums"}: "ms" by kind and in all, "pass_ms" of all
-// launches, enqueued without waiting, and "enqueue_ms" of the host for that: if these are equal, the host is too slow.
+// "scratch", about as many of scratch memory: to the next address that the fragment names; of a product "gflop". Last
+// {"sums"}: "ms" by kind and in all, "pass_ms" of all launches, enqueued without waiting, and "enqueue_ms" of the host
+// for that: if these are equal, the host is too slow.
 // Ends with 77, and one line that says why, where there is no device.
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <map>
-#include <memory>
-#include <random>
 #include <set>
 #include <string>
 #include <utility>
@@ -30,11 +29,9 @@
 
 #include "absl/strings/match.h"
 #include "bench/cuda_bench.h"
-#include "runtime/cuda/device_libraries.h"
-#include "runtime/cuda/device_memory.h"
+#include "bench/cuda_placed_step.h"
 #include "runtime/cuda/issue_window.h"
 #include "runtime/cuda/matmul_layout.h"
-#include "runtime/cuda/plan_graph.h"
 
 namespace {
 
@@ -48,23 +45,11 @@ using Clock = std::chrono::steady_clock;
 constexpr double kMostSeconds = 2e-3;  // of the runs of a step, roughly
 constexpr int kRounds = 3;             // of which the shortest counts
 constexpr int kPasses = 5;
-constexpr size_t kDrawnAtOnce = size_t{1} << 20;  // elements; repeated behind that
 
 double Since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-struct Step {
-  const plan::CudaLaunch *kernel = nullptr;  // null: a library's
-  uint32_t library_kernel = 0;
-  std::vector<cuda::DevicePtr> addresses;
-};
-struct Launched {
-  const plan::CudaFragment *fragment = nullptr;
-  const LaunchProgram *launch = nullptr;
-  std::vector<cuda::DevicePtr> places;  // of the operands, then the scratch memory
-  std::vector<Step> steps;
-};
 struct Row {
   std::string text;  // of what is known beside the times
   const char *kind = "kernels";
@@ -73,175 +58,52 @@ struct Row {
   double ms() const { return us * count * 1e-3; }
 };
 
+// From the offset to the next one that the fragment names: what is there, about.
+uint64_t ScratchBehind(const plan::CudaFragment &fragment, uint64_t offset) {
+  uint64_t next = fragment.scratch_bytes;
+  for (const auto &step : fragment.steps) {
+    const auto *kernel = std::get_if<plan::CudaLaunch>(&step);
+    for (const plan::CudaAddress &address :
+         kernel != nullptr ? kernel->arguments : std::get<plan::CudaLibraryCall>(step).operands)
+      if (address.base == plan::CudaAddress::Base::kScratch && address.offset > offset)
+        next = std::min(next, address.offset);
+  }
+  return next - offset;
+}
+
 class Times {
  public:
   Times(CudaBench &bench, const Program &program, int repeats,
         const std::map<std::string, uint32_t> &below)
-      : bench_(bench), program_(program), function_(StepOf(program)), repeats_(repeats), memory_(bench.driver(), nullptr) {
-    bench.LoadModule(program.cuda->ptx);
-    Place();
-    Fill(below);
-    PrepareLibraries();
-    MakeGate();
-  }
-  ~Times() {
-    libraries_.reset();
-    bench_.UnloadModule();
+      : bench_(bench), program_(program), repeats_(repeats), step_(bench, program, below), gate_(step_.MakeFlag()) {
+    __atomic_store_n(gate_, 0, __ATOMIC_RELEASE);
+    nothing_ = 1;
+    for (int i = 0; i < 10; ++i) nothing_ = std::min(nothing_, Gated({}, 0));
   }
 
   void Run();
 
  private:
-  static const FunctionProgram &StepOf(const Program &program) {
-    for (const FunctionProgram &function : program.functions)
-      if (function.is_step) return function;
-    End("the plan has no step function");
-  }
-  template <typename T>
-  T Value(absl::StatusOr<T> of) const {
-    bench_.Check(of.status());
-    return *std::move(of);
-  }
-  void Place();
-  void Fill(const std::map<std::string, uint32_t> &below);
-  void FillOne(ops::Element element, uint64_t bytes, uint32_t below, cuda::DevicePtr at);
-  void PrepareLibraries();
-  void MakeGate();
-  void Enqueue(const Step &step);
-  // Of `count` runs, about.
-  double Gated(const Step &step, int count);
-  double SecondsOf(const Step &step);
-  Row Describe(const Launched &launched, size_t step) const;
+  // Of `count` runs, and what waiting for nothing takes.
+  double Gated(const PlacedStep::Step &step, int count);
+  double SecondsOf(const PlacedStep::Step &step);
+  Row Describe(const PlacedStep::Launch &launched, size_t step) const;
 
   CudaBench &bench_;
   const Program &program_;
-  const FunctionProgram &function_;
   const int repeats_;
-  cuda::DeviceMemory memory_;
-  cuda::SlotPlaces slots_;
-  cuda::PlanGraph graph_;
-  std::array<cuda::DevicePtr, cuda::kMemoryKinds> at_ = {};
-  std::vector<Launched> launches_;
-  std::unique_ptr<cuda::LibraryKernels> libraries_;
-  uint32_t *gate_ = nullptr;  // the device waits until it is as large as the last turn
+  PlacedStep step_;
+  uint32_t *const gate_;  // the device waits until it is as large as the last turn
   uint32_t turn_ = 0;
   double nothing_ = 0;  // what Gated takes without runs
 };
 
-void Times::Place() {
-  slots_ = cuda::PlaceSlots(program_);
-  graph_ = Value(cuda::MakePlanGraph(program_, function_, slots_));
-  for (uint32_t m = 0; m < cuda::kMemoryKinds; ++m) {
-    const uint64_t bytes = m == cuda::kSlotMemory ? slots_.bytes : graph_.bytes[m];
-    at_[m] = Value(cuda::IsPinned(m) ? memory_.AllocatePinned(bytes, "pinned memory")
-                                     : memory_.Allocate(bytes, "memory"));
-    // What comes from elsewhere, other ranks and the step before, is zero.
-    if (!cuda::IsPinned(m))
-      bench_.Check(bench_.driver().MemsetD8Async(at_[m], 0, std::max<uint64_t>(bytes, 1),
-                                                 bench_.stream()),
-                   "cuMemsetD8Async");
-  }
-  for (uint32_t op = 0; op < graph_.end(0); ++op) {
-    const cuda::DeviceOp &work = graph_.work[op];
-    if (work.kind != cuda::DeviceOp::kLaunch) continue;
-    Launched launched;
-    launched.launch = &function_.instructions[work.instruction].launch;
-    launched.fragment = &program_.cuda->fragments[launched.launch->fragment];
-    for (const cuda::DevicePlace &place : work.places)
-      launched.places.push_back(at_[place.memory] + place.offset);
-    const auto addresses = [&](const std::vector<plan::CudaAddress> &of) {
-      return AddressesOf(*launched.fragment, of, launched.places, launched.places.back());
-    };
-    for (const auto &step : launched.fragment->steps) {
-      if (const auto *call = std::get_if<plan::CudaLibraryCall>(&step)) {
-        launched.steps.push_back({nullptr, call->kernel, addresses(call->operands)});
-      } else {
-        const auto &kernel = std::get<plan::CudaLaunch>(step);
-        launched.steps.push_back({&kernel, 0, addresses(kernel.arguments)});
-      }
-    }
-    launches_.push_back(std::move(launched));
-  }
-  bench_.Wait();
-}
-
-void Times::FillOne(ops::Element element, uint64_t bytes, uint32_t below, cuda::DevicePtr at) {
-  std::minstd_rand random(1);
-  const size_t one = ops::ElementBytes(element);
-  std::vector<std::byte> drawn(std::min<uint64_t>(bytes / one, kDrawnAtOnce) * one);
-  Draw(element, drawn.data(), drawn.size() / one, random, below);
-  bench_.Set(at, drawn);
-  for (uint64_t done = drawn.size(); done != 0 && done < bytes;) {
-    const uint64_t more = std::min(done, bytes - done);
-    bench_.Check(bench_.driver().MemcpyAsync(at + done, at, more, bench_.stream()),
-                 "cuMemcpyAsync");
-    done += more;
-  }
-}
-
-void Times::Fill(const std::map<std::string, uint32_t> &below) {
-  for (size_t s = 0; s < slots_.slots.size(); ++s) {
-    if (!slots_.slots[s].held) continue;
-    const TensorInfo &type = program_.slots[s].type;
-    for (uint64_t copy : slots_.slots[s].copies)
-      FillOne(type.element, type.bytes, 2, at_[cuda::kSlotMemory] + copy);
-  }
-  std::set<std::string> named;
-  for (const Launched &launched : launches_) {
-    const std::vector<uint32_t> &operands = launched.launch->operands;
-    for (size_t i = 0; i < operands.size(); ++i) {
-      const BufferInfo &buffer = function_.buffers[operands[i]];
-      if (buffer.kind != BufferInfo::kBatch) continue;
-      const std::string &name = function_.batches[buffer.batch].name;
-      if (!named.insert(name).second) continue;
-      const auto found = below.find(name);
-      FillOne(buffer.type.element, buffer.type.bytes, found == below.end() ? 2 : found->second,
-              launched.places[i]);
-    }
-  }
-  for (const auto &[name, unused] : below)
-    if (named.count(name) == 0) End("--below: the step reads no batch \"" + name + "\"");
-  bench_.Wait();
-}
-
-void Times::PrepareLibraries() {
-  std::vector<cuda::LibraryKernel> kernels;
-  for (const ops::KernelDesc &kernel : program_.kernels) kernels.push_back({kernel, {}});
-  for (const Launched &launched : launches_) {
-    for (const Step &step : launched.steps) {
-      if (step.kernel != nullptr) continue;
-      std::vector<uint32_t> &alignments = kernels[step.library_kernel].alignments;
-      alignments.resize(step.addresses.size(), uint32_t(cuda::kDeviceAlignment));
-      for (size_t i = 0; i < alignments.size(); ++i) {
-        const uint64_t bits = step.addresses[i] | alignments[i];
-        alignments[i] = uint32_t(bits & -bits);
-      }
-    }
-  }
-  libraries_ = cuda::MakeDeviceLibraries(bench_.driver(), cuda::Libraries::OfSystem());
-  bench_.Check(libraries_->Prepare(kernels, 1));
-}
-
-void Times::MakeGate() {
-  gate_ = reinterpret_cast<uint32_t *>(Value(memory_.AllocatePinned(sizeof(uint32_t), "a flag")));
-  __atomic_store_n(gate_, 0, __ATOMIC_RELEASE);
-  nothing_ = 1;
-  for (int i = 0; i < 10; ++i) nothing_ = std::min(nothing_, Gated({}, 0));
-}
-
-void Times::Enqueue(const Step &step) {
-  if (step.kernel != nullptr)
-    bench_.Launch(*step.kernel, step.addresses);
-  else
-    bench_.Check(libraries_->Enqueue(step.library_kernel, step.addresses, bench_.stream(), 0));
-}
-
-double Times::Gated(const Step &step, int count) {
+double Times::Gated(const PlacedStep::Step &step, int count) {
   bench_.Check(
       bench_.driver().StreamWaitValue32(bench_.stream(), reinterpret_cast<cuda::DevicePtr>(gate_),
                                         ++turn_, cuda::kWaitValueGreaterEqual),
       "cuStreamWaitValue32");
-  for (int i = 0; i < count; ++i) Enqueue(step);
+  for (int i = 0; i < count; ++i) step_.Enqueue(step);
   bench_.RecordEvent();
   const Clock::time_point begin = Clock::now();
   __atomic_store_n(gate_, turn_, __ATOMIC_RELEASE);
@@ -249,19 +111,17 @@ double Times::Gated(const Step &step, int count) {
   return Since(begin);
 }
 
-double Times::SecondsOf(const Step &step) {
+double Times::SecondsOf(const PlacedStep::Step &step) {
   // What it is launched for the first time may wait for the stream: not behind the gate.
-  Enqueue(step);
+  step_.Enqueue(step);
   bench_.Wait();
   // Who enqueues more than a driver takes while nothing runs would wait for ever.
-  const uint32_t commands =
-      step.kernel != nullptr ? 1 : std::max(1U, libraries_->most_commands(step.library_kernel));
-  const int room = int((cuda::kMostCommands - 2) / commands);
+  const int room = int((cuda::kMostCommands - 2) / step_.Commands(step));
   if (room < 1) {
     double shortest = 1e9;
     for (int round = 0; round < kRounds; ++round) {
       const Clock::time_point begin = Clock::now();
-      Enqueue(step);
+      step_.Enqueue(step);
       bench_.Wait(/*spin=*/true);
       shortest = std::min(shortest, Since(begin));
     }
@@ -275,23 +135,23 @@ double Times::SecondsOf(const Step &step) {
   return std::max(shortest, 0.0) / count;
 }
 
-Row Times::Describe(const Launched &launched, size_t number) const {
+Row Times::Describe(const PlacedStep::Launch &launched, size_t number) const {
   const plan::CudaFragment &fragment = *launched.fragment;
   const auto &step = fragment.steps[number];
   const auto *kernel = std::get_if<plan::CudaLaunch>(&step);
   const auto *call = std::get_if<plan::CudaLibraryCall>(&step);
   Row row;
-  uint32_t scratch = 0;
-  uint64_t bytes = 0;
+  uint64_t bytes = 0, scratch = 0;
   std::set<uint32_t> operands;
+  std::set<uint64_t> pieces;
   for (const plan::CudaAddress &address : kernel != nullptr ? kernel->arguments : call->operands) {
     if (address.base == plan::CudaAddress::Base::kScratch) {
-      ++scratch;
+      if (pieces.insert(address.offset).second) scratch += ScratchBehind(fragment, address.offset);
       continue;
     }
     const uint32_t first = address.base == plan::CudaAddress::Base::kInput ? 0 : fragment.inputs;
     const uint32_t operand = launched.launch->operands[first + address.index];
-    if (operands.insert(operand).second) bytes += function_.buffers[operand].type.bytes;
+    if (operands.insert(operand).second) bytes += step_.function().buffers[operand].type.bytes;
   }
   const auto sizes = [](const std::array<uint32_t, 3> &of) {
     return "[" + std::to_string(of[0]) + ", " + std::to_string(of[1]) + ", " +
@@ -311,6 +171,11 @@ Row Times::Describe(const Launched &launched, size_t number) const {
         calls = layout->offsets.size();
     row.text += ", \"library\": \"" + cuda::DescribeKernel(description) +
                 "\", \"calls\": " + std::to_string(calls);
+    if (product) {  // [..., m, k] by [..., k, n]
+      double flops = 2.0 * double(description.operands[0].dims.back());
+      for (int64_t dim : description.operands.back().dims) flops *= double(dim);
+      row.text += ", \"gflop\": " + std::to_string(flops * 1e-9);
+    }
   }
   row.text += ", \"bytes\": " + std::to_string(bytes) + ", \"scratch\": " + std::to_string(scratch);
   return row;
@@ -319,17 +184,17 @@ Row Times::Describe(const Launched &launched, size_t number) const {
 void Times::Run() {
   std::map<uint32_t, std::vector<Row>> rows;  // of each fragment
   size_t steps = 0;
-  for (const Launched &launched : launches_) {
+  for (const PlacedStep::Launch &launched : step_.launches()) {
     bench_.set_where("fragment " + launched.fragment->symbol + ": ");
     auto [of, fresh] = rows.try_emplace(launched.launch->fragment);
     for (size_t s = 0; fresh && s < launched.steps.size(); ++s) {
       Row row = Describe(launched, s);
-      for (size_t before = 0; before < s; ++before) Enqueue(launched.steps[before]);
+      for (size_t before = 0; before < s; ++before) step_.Enqueue(launched.steps[before]);
       row.us = SecondsOf(launched.steps[s]) * 1e6;
       of->second.push_back(std::move(row));
     }
     for (size_t s = 0; s < launched.steps.size(); ++s) {
-      Enqueue(launched.steps[s]);
+      step_.Enqueue(launched.steps[s]);
       ++of->second[s].count;
       ++steps;
     }
@@ -339,8 +204,8 @@ void Times::Run() {
   double pass = 1e9, enqueued = 1e9;
   for (int i = 0; i < kPasses; ++i) {
     const Clock::time_point begin = Clock::now();
-    for (const Launched &launched : launches_)
-      for (const Step &step : launched.steps) Enqueue(step);
+    for (const PlacedStep::Launch &launched : step_.launches())
+      for (const PlacedStep::Step &step : launched.steps) step_.Enqueue(step);
     enqueued = std::min(enqueued, Since(begin));
     bench_.Wait(/*spin=*/true);
     pass = std::min(pass, Since(begin));
@@ -362,7 +227,7 @@ void Times::Run() {
       "{\"sums\": {\"kernels\": %.4f, \"products\": %.4f, \"convolutions\": %.4f, \"all\": %.4f}, "
       "\"steps\": %zu, \"launches\": %zu, \"pass_ms\": %.4f, \"enqueue_ms\": %.4f}\n",
       sums["kernels"], sums["products"], sums["convolutions"], sum, steps,
-      launches_.size(), pass * 1e3, enqueued * 1e3);
+      step_.launches().size(), pass * 1e3, enqueued * 1e3);
 }
 
 }  // namespace
