@@ -16,7 +16,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path += [str(HERE), str(HERE / "device")]
 from _tools import tool  # noqa: E402
 
-BINARIES = ("cs-run", "cuda_values_driver", "ops_cuda_test", "top_k_cuda_driver", "nccl_driver", "cuda_copy_driver", "cuda_nccl_driver")
+BINARIES = ("cs-run", "cuda_values_driver", "cuda_times_driver", "ops_cuda_test", "top_k_cuda_driver", "nccl_driver", "cuda_copy_driver", "cuda_nccl_driver")
 # What every machine has, in a version of its own that fits its loader.
 OF_THE_LOADER = ("libc.so", "libm.so", "ld-linux", "libdl.so", "libpthread.so", "librt.so")
 

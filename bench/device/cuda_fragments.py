@@ -5,8 +5,9 @@ Transformer of examples/ with batches of 16 and 256, and BERT-base with 32 seque
 cuda_fragments_pack.py has filled, with cs-run in PACK/bin and, where it needs them, libraries in PACK/lib.
 
 Same initial values and batches everywhere. Ours copies each batch from the host, in advance; those of the peers are on the
-device already, and nobody waits for a loss. The peers compile side by side. Then, of one case after the other, everybody is timed
-in turn, --rounds times, PyTorch from the second time on by its fastest variant only: peers by synchronizing around blocks of
+device already, and nobody waits for a loss. The peers compile side by side, each in a process of its own; those that are not ready after
+--prepare seconds are left out, and end. Then everybody is timed alone, in turn, of one case after the other, --rounds times or as
+often as --limit allows, PyTorch from the second time on by its fastest variant only: peers by synchronizing around blocks of
 steps, ours by the moments at which cs-run says that a step is done, without its first block. Medians over all blocks. The first
 five losses are compared.
 
@@ -23,21 +24,8 @@ import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-import cuda_fragments_values as values  # noqa: E402
 from cuda_fragments_contest import Contest  # noqa: E402
 from cuda_fragments_device import has_device  # noqa: E402
-
-
-def next_contest(waiting, begin, arguments):
-    """The next one to be timed: when all are ready; after --patience one that is, while others compile; None yet."""
-    elapsed = time.monotonic() - begin
-    if elapsed > arguments.prepare:
-        for contest in waiting:
-            contest.give_up("was not ready in time")
-    ready = [contest for contest in waiting if contest.ready()]
-    if len(ready) == len(waiting) or (ready and elapsed > arguments.patience):
-        return ready[0]
-    return None
 
 
 class TimeIsUp(Exception):
@@ -78,20 +66,27 @@ def show(name, found):
     print(f"  fastest peer over ours: {found['over_best']}", flush=True)
 
 
-def hold(contests, folder, begin, arguments):
+def hold(contests, begin, arguments):
+    """Everybody prepares, those that take longest first; then all cases are timed, a round of each after the other."""
     for contest in contests:
-        contest.start(*values.write(contest.case, folder))
-    waiting = contests[::-1]
-    for contest in waiting:
+        contest.start()
+    for contest in contests:
+        contest.write()
+    for contest in contests:
         contest.begin_ours()
-    while waiting:
-        contest = next_contest(waiting, begin, arguments)
-        if contest is None:
-            time.sleep(0.1)
-            continue
-        waiting.remove(contest)
-        contest.time()
-        contest.close()
+        contest.ready()  # and says so
+    while not all([contest.ready() for contest in contests]) and time.monotonic() - begin < arguments.prepare:
+        time.sleep(0.1)
+    for contest in contests:
+        contest.give_up("was not ready in time")
+    for contest in contests:
+        contest.gather()
+    print(f"timed from {time.monotonic() - begin:.1f} s on", flush=True)
+    for i in range(arguments.rounds):
+        for contest in contests:
+            if i == 0 or time.monotonic() - begin < arguments.limit:
+                contest.time()
+    for contest in contests:
         show(contest.case["name"], result(contest))
 
 
@@ -102,14 +97,16 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--blocks", type=int, default=3, help="in a round")
     parser.add_argument("--seconds", type=float, default=0.25, help="of a block")
-    parser.add_argument("--patience", type=float, default=75,
-                        help="seconds after which cases that are ready are timed while others compile")
-    parser.add_argument("--prepare", type=float, default=120, help="seconds after which peers that are not ready are given up")
-    parser.add_argument("--limit", type=float, default=170, help="seconds after which no further round begins")
-    parser.add_argument("--end", type=float, default=185, help="seconds after which what is known is printed; so does SIGTERM")
+    parser.add_argument("--end", type=float, default=140, help="seconds after which what is known is printed; so does SIGTERM")
+    parser.add_argument("--prepare", type=float, help="seconds after which peers that are not ready are given up (50 before the end)")
+    parser.add_argument("--limit", type=float, help="seconds after which no further round of a case begins (12 before the end)")
     parser.add_argument("--torch-modes", nargs="*", default=["default", "eager"], help='of torch.compile, or "eager"')
     parser.add_argument("--cpu", action="store_true", help="go on without a device, to try this program")
     arguments = parser.parse_args()
+    if arguments.prepare is None:
+        arguments.prepare = max(arguments.end - 50, arguments.end / 2)
+    if arguments.limit is None:
+        arguments.limit = max(arguments.end - 12, arguments.end / 2)
     if not arguments.cpu and not has_device():
         print("cuda_fragments: needs a CUDA device")
         sys.exit(77)
@@ -124,12 +121,11 @@ def main():
                     for case in sorted(described, key=lambda case: -len(case["slots"]))
                     if not arguments.cases or case["name"] in arguments.cases]
         try:
-            hold(contests, pathlib.Path(folder), begin, arguments)
+            hold(contests, begin, arguments)
         except TimeIsUp:
             for contest in contests:
-                if not contest.done:
-                    contest.failed["time"] = f"was up after {time.monotonic() - begin:.0f} s"
-                    show(contest.case["name"], result(contest))
+                contest.failed["time"] = f"was up after {time.monotonic() - begin:.0f} s, {contest.rounds} rounds"
+                show(contest.case["name"], result(contest))
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
             for contest in contests:

@@ -11,13 +11,14 @@ import sys
 import threading
 import time
 
+import cuda_fragments_values as values
 from cuda_fragments_ours import Ours
-from cuda_fragments_peer import MARK, device_alone
+from cuda_fragments_peer import MARK
 
 HERE = pathlib.Path(__file__).resolve().parent
 ANSWER_LIMIT = 60  # seconds; only ends a hang
 OURS_LIMIT = 90
-COMPILE_THREADS = max(2, (os.cpu_count() or 2) // 3)  # of each PyTorch process
+COMPILE_THREADS = max(2, (os.cpu_count() or 2) // 2)  # of each PyTorch process
 
 
 class Peer:
@@ -72,32 +73,38 @@ class Peer:
 
 
 class Contest:
-    """times, losses: by who; failed: who, and why; done: everybody has been timed."""
+    """times, losses: by who; failed: who, and why; rounds: in which everybody has been timed. Nobody keeps the others off the device
+    before that: what a peer tries on it to choose its kernels is disturbed a little."""
 
     def __init__(self, pack, case, folder, arguments, begin):
         self.pack, self.case, self.folder, self.arguments, self.begin = pack, case, folder, arguments, begin
         self.times, self.losses, self.failed, self.ready_after = {}, {}, {}, {}
         self.summary_ms, self.device, self.peers, self.ours = [], None, [], None
-        self.lock, self.done = folder / "lock", False
+        self.rounds, self.contenders = 0, []
 
-    def start(self, init, data):
+    def start(self):
+        """Peers begin to import what they need, and wait for the values that write() makes."""
         own, name = self.pack / "cuda_fragments", self.case["name"]
+        init, data = values.paths(self.case, self.folder)
         described = own / f"{name}.json"
         self.ours = Ours(self.pack, self.case, init, data, OURS_LIMIT)
         jax = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
-        self._add("jax", "jax.jit", [HERE / "cuda_fragments_jax.py", described, own / "models", init, data, self.lock], jax)
+        self._add("jax", "jax.jit", [HERE / "cuda_fragments_jax.py", described, own / "models", init, data], jax)
         for mode in self.arguments.torch_modes:
             torch = {"TORCHINDUCTOR_CACHE_DIR": str(self.folder / f"inductor-{name}-{mode}"),
-                     "TORCHINDUCTOR_COMPILE_THREADS": str(COMPILE_THREADS)}
-            self._add("torch", f"torch.{mode}", [HERE / "cuda_fragments_torch.py", described, init, data, self.lock, mode], torch)
+                     "TORCHINDUCTOR_COMPILE_THREADS": str(COMPILE_THREADS),
+                     "TORCHINDUCTOR_MAX_AUTOTUNE": "0"}
+            self._add("torch", f"torch.{mode}", [HERE / "cuda_fragments_torch.py", described, init, data, mode], torch)
 
     def _add(self, label, name, command, environment):
         self.peers.append(Peer(label, name, command, self.folder / f"{self.case['name']}-{len(self.peers)}.log", environment))
 
+    def write(self):
+        values.write(self.case, self.folder)
+
     def begin_ours(self):
         try:
-            with device_alone(self.lock):
-                self.losses["ours"] = self.ours.losses()
+            self.losses["ours"] = self.ours.losses()
         except (RuntimeError, OSError, KeyError, ValueError) as error:
             self.failed["ours"] = str(error)[:700]
 
@@ -105,6 +112,7 @@ class Contest:
         for peer in self.peers:
             if peer.ready() and peer.hello and peer.name not in self.ready_after:
                 self.ready_after[peer.name] = round(time.monotonic() - self.begin, 1)
+                print(f"{self.case['name']}: {peer.name} is ready after {self.ready_after[peer.name]} s", flush=True)
         return all(peer.ready() for peer in self.peers)
 
     def give_up(self, why):
@@ -112,28 +120,28 @@ class Contest:
             if not peer.ready():
                 peer.fail(why)
 
-    def time(self):
-        """In turn. Peers that fail are left out from then on; of PyTorch's variants all but the one that was fastest in the first round."""
-        contenders = ["ours"] if "ours" in self.losses else []
+    def gather(self):
+        """Who is to be timed: no more are waited for."""
+        self.contenders = ["ours"] if "ours" in self.losses else []
         for peer in self.peers:
             if peer.hello:
                 self.device = self.device or peer.hello["device"]
                 self.failed.update({f"{peer.label}.{name}": why for name, why in peer.hello["failed"].items()})
                 self.losses.update({f"{peer.label}.{name}": losses for name, losses in peer.hello["losses"].items()})
-                contenders += [(peer, variant) for variant in peer.hello["losses"]]
-        with device_alone(self.lock):
-            for i in range(self.arguments.rounds):
-                if i > 0 and time.monotonic() - self.begin > self.arguments.limit:
-                    break
-                # Nobody is always behind the same one.
-                for contender in contenders[i % len(contenders):] + contenders[:i % len(contenders)] if contenders else []:
-                    self._time(contender)
-                if i == 0:
-                    contenders = self._without_slower_torch(contenders)
-        for peer in self.peers:
+                self.contenders += [(peer, variant) for variant in peer.hello["losses"]]
             if peer.why:
                 self.failed[peer.name] = peer.why
-        self.done = True
+
+    def time(self):
+        """A round, of everybody in turn. Peers that fail are left out from then on; of PyTorch's variants all but the one that was
+        fastest in the first round."""
+        # Nobody is always behind the same one.
+        first = self.rounds % max(len(self.contenders), 1)
+        for contender in self.contenders[first:] + self.contenders[:first]:
+            self._time(contender)
+        if self.rounds == 0:
+            self.contenders = self._without_slower_torch(self.contenders)
+        self.rounds += 1
 
     def _without_slower_torch(self, contenders):
         medians = {name: statistics.median(ms) for name, ms in self.times.items() if ms and name.startswith("torch.")}
@@ -153,6 +161,8 @@ class Contest:
         peer, variant = contender
         if not peer.why:
             self.times.setdefault(f"{peer.label}.{variant}", []).extend(peer.time(variant, seconds, blocks))
+            if peer.why:
+                self.failed[peer.name] = peer.why
 
     def close(self):
         for peer in self.peers:

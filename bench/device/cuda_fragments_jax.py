@@ -1,6 +1,6 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""jax.jit of the step of a case of cuda_fragments.py. Usage: CASE.json MODELS INIT BATCHES LOCK
+"""jax.jit of the step of a case of cuda_fragments.py. Usage: CASE.json MODELS INIT BATCHES
 
 Arguments are donated, and batches are on the device already."""
 import json
@@ -10,7 +10,7 @@ import sys
 import jax
 
 import cuda_fragments_values as values
-from cuda_fragments_peer import LOSSES, Variant, device_alone, say, serve
+from cuda_fragments_peer import LOSSES, Variant, say, serve, wait_for
 
 jax.config.update("jax_default_matmul_precision", "highest")
 
@@ -31,15 +31,14 @@ def step_and_tree(case):
 
 
 def main():
-    case, (models, init, data, lock) = json.loads(pathlib.Path(sys.argv[1]).read_text()), sys.argv[2:]
+    case, (models, init, data) = json.loads(pathlib.Path(sys.argv[1]).read_text()), sys.argv[2:]
     sys.path.insert(0, models)
     step, tree = step_and_tree(case)
+    wait_for(init, data)
     params, state, batches = values.read(case, init, data)
     now = list(jax.device_put(jax.tree.unflatten(tree, params + state)))
     batches = jax.device_put(batches)
-    lowered = jax.jit(step, donate_argnums=(0, 1)).lower(*now, *batches[0])
-    with device_alone(lock):  # XLA tries algorithms
-        compiled = lowered.compile()
+    compiled = jax.jit(step, donate_argnums=(0, 1)).lower(*now, *batches[0]).compile()
     last = None
 
     def run(parts):
@@ -51,12 +50,11 @@ def main():
     def wait():
         jax.block_until_ready((now, last))
     losses = []
-    with device_alone(lock):
-        for i in range(LOSSES):
-            run([batches[i % len(batches)]])
-            losses.append(float(last))
-        variant = Variant(run, wait)
-        variant.warm(batches)
+    for i in range(LOSSES):
+        run([batches[i % len(batches)]])
+        losses.append(float(last))
+    variant = Variant(run, wait)
+    variant.warm(batches)
     say(losses={"jit": losses}, failed={}, device=str(jax.devices()[0]))
     serve({"jit": variant}, batches)
 

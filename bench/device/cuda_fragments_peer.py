@@ -4,9 +4,8 @@
 
 Lines of its output that begin with MARK are JSON: first {"losses": {variant: [...]}, "failed": {variant: why}}, then for each line
 of its input, {"variant", "seconds", "blocks"}, {"ms": [...]}: milliseconds of a step in so many blocks of so many seconds."""
-import contextlib
-import fcntl
 import json
+import pathlib
 import sys
 import time
 
@@ -15,21 +14,10 @@ LOSSES = 5  # steps that are compared
 WARM = 5  # more, before anything is timed
 
 
-_depth = 0  # of device_alone in this process, of which one thread at a time is at work
-
-
-@contextlib.contextmanager
-def device_alone(path):
-    """One process at a time tunes its kernels on the device, or is timed. May be nested."""
-    global _depth
-    with open(path, "a") as lock:
-        if _depth == 0:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-        _depth += 1
-        try:
-            yield
-        finally:
-            _depth -= 1
+def wait_for(*paths):
+    """Until they are there: they are written while peers are imported."""
+    while not all(pathlib.Path(path).exists() for path in paths):
+        time.sleep(0.02)
 
 
 def say(**what):
@@ -59,6 +47,8 @@ def serve(variants, batches):
     for line in sys.stdin:
         asked = json.loads(line)
         variant = variants[asked["variant"]]
+        steps = max(2, min(WARM, round(asked["seconds"] / variant.seconds)))
+        # Others were at work when this was measured before.
+        variant.seconds = variant.time(batches, steps)
         steps = max(2, min(1000, round(asked["seconds"] / variant.seconds)))
-        variant.time(batches, min(steps, WARM))
         say(ms=[variant.time(batches, steps) * 1e3 for _ in range(asked["blocks"])], steps=steps)

@@ -1,6 +1,6 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""torch.compile of a case of cuda_fragments.py. Usage: CASE.json INIT BATCHES LOCK MODE
+"""torch.compile of a case of cuda_fragments.py. Usage: CASE.json INIT BATCHES MODE
 
 MODE: one of torch.compile, or "eager". Loss and gradients are compiled, Adam is PyTorch's fused kernel; once as launches, and once
 with the whole step as a CUDA graph, whose batch is copied within the device before each replay. Batches are on the device already."""
@@ -12,7 +12,7 @@ import torch
 
 import cuda_fragments_networks as networks
 import cuda_fragments_values as values
-from cuda_fragments_peer import LOSSES, Variant, device_alone, say, serve
+from cuda_fragments_peer import LOSSES, Variant, say, serve, wait_for
 
 torch.set_float32_matmul_precision("highest")
 torch.backends.cuda.matmul.allow_tf32 = False
@@ -84,21 +84,7 @@ def wait():
         torch.cuda.synchronize()
 
 
-def tune_alone(lock):
-    """Inductor tries its kernels' configurations under the lock, as far as it has one place for that."""
-    try:
-        from torch._inductor.runtime.triton_heuristics import CachingAutotuner
-        tune = CachingAutotuner.autotune_to_one_config
-
-        def alone(self, *arguments, **more):
-            with device_alone(lock):
-                return tune(self, *arguments, **more)
-        CachingAutotuner.autotune_to_one_config = alone
-    except (ImportError, AttributeError) as missing:
-        print(f"not alone when tuning: {missing}", file=sys.stderr)
-
-
-def compiled_loss(case, mode, lock, params, batch):
+def compiled_loss(case, mode, params, batch):
     """(name, loss, {name: why not}): compiled, or, where that fails, as it is."""
     network = getattr(networks, case["model"])
 
@@ -106,7 +92,6 @@ def compiled_loss(case, mode, lock, params, batch):
         return network(case, p, *arrays)
     failed = {}
     if mode != "eager":
-        tune_alone(lock)
         try:
             compiled = torch.compile(loss, mode=mode, fullgraph=True, dynamic=False)
             compiled(params, *batch).backward()
@@ -118,24 +103,24 @@ def compiled_loss(case, mode, lock, params, batch):
 
 
 def main():
-    case, (init, data, lock, mode) = json.loads(pathlib.Path(sys.argv[1]).read_text()), sys.argv[2:]
+    case, (init, data, mode) = json.loads(pathlib.Path(sys.argv[1]).read_text()), sys.argv[2:]
+    wait_for(init, data)
     initial, _, parts = values.read(case, init, data)
     batches = [[torch.from_numpy(array).long().to(DEVICE) for array in part] for part in parts]
     training = Training(case, None, initial)
-    name, training.loss, failed = compiled_loss(case, mode, lock, training.params, batches[0])
+    name, training.loss, failed = compiled_loss(case, mode, training.params, batches[0])
     variants, losses = {name: Variant(training.run, wait)}, {}
-    with device_alone(lock):
-        losses[name] = training.losses(training.run, batches)
-        variants[name].warm(batches)
-        if CUDA:
-            try:
-                training.capture(batches[0])
-                graph = f"{name}+graph"
-                losses[graph] = training.losses(training.replay, batches)
-                variants[graph] = Variant(training.replay, wait)
-                variants[graph].warm(batches)
-            except Exception as error:
-                failed["graph"] = f"{type(error).__name__}: {error}"[:500]
+    losses[name] = training.losses(training.run, batches)
+    variants[name].warm(batches)
+    if CUDA:
+        try:
+            training.capture(batches[0])
+            graph = f"{name}+graph"
+            losses[graph] = training.losses(training.replay, batches)
+            variants[graph] = Variant(training.replay, wait)
+            variants[graph].warm(batches)
+        except Exception as error:
+            failed["graph"] = f"{type(error).__name__}: {error}"[:500]
     say(losses=losses, failed=failed, device=torch.cuda.get_device_name() if CUDA else "cpu")
     serve(variants, batches)
 

@@ -42,13 +42,21 @@ def _bert(case, seed):
             "wanted": wanted.astype(np.int32), "follows": random.integers(0, 2, shape[0], np.int32)}
 
 
+def paths(case, folder):
+    """folder/NAME.init.safetensors and folder/NAME.npz."""
+    return folder / f"{case['name']}.init.safetensors", folder / f"{case['name']}.npz"
+
+
 def write(case, folder):
-    """Writes folder/NAME.init.safetensors and folder/NAME.npz, its batches in the order of the steps. Returns both paths."""
+    """Writes paths(), with the batches in the order of the steps, and returns them. When one is there, it is whole."""
     from safetensors.numpy import save_file
-    init, data = folder / f"{case['name']}.init.safetensors", folder / f"{case['name']}.npz"
-    save_file(initial(case), init)
+    init, data = paths(case, folder)
+    part = folder / f"{case['name']}.part.npz"
+    save_file(initial(case), part)
+    part.rename(init)
     drawn = batches(case)
-    np.savez(data, **{b["name"]: np.concatenate([batch[b["name"]] for batch in drawn]) for b in case["batch"]})
+    np.savez(part, **{b["name"]: np.concatenate([batch[b["name"]] for batch in drawn]) for b in case["batch"]})
+    part.rename(data)
     return init, data
 
 

@@ -128,6 +128,33 @@ def sanitizer(limit):
     return {"clean": sum(r["status"] == 0 for r in result.values()), "runs": len(result), "cases": result}
 
 
+def times(limit):
+    """How long the kernels of the plans of cuda_fragments.py take, each by itself; the 40 that take most of a step."""
+    result, end = {}, time.monotonic() + limit
+    plans = sorted((HERE / "cuda_fragments").glob("*.plan"), key=lambda path: path.stat().st_size)
+    for i, plan in enumerate(plans):
+        case = json.loads(plan.with_suffix(".json").read_text())
+        # What is looked up is within its table; segments and the like are 0 and 1.
+        below = [f"{b['name']}={case['vocabulary']}" for b in case["batch"] if b["name"] in ("tokens", "wanted")]
+        command = [HERE / "bin/cuda_times_driver", plan, *[word for each in below for word in ("--below", each)]]
+        status, out, errors, seconds = run(command, (end - time.monotonic()) / (len(plans) - i), native_environment())
+        rows = [json.loads(line) for line in out.splitlines()] if status == 0 else []
+        made = rows.pop() if rows else {}
+        by_kernel = {}
+        for row in rows:
+            known = by_kernel.setdefault(row.get("kernel") or row["library"], [0, 0])
+            known[:] = [round(known[0] + row["ms"], 4), known[1] + row["count"]]
+        most = dict(sorted(by_kernel.items(), key=lambda item: -item[1][0])[:40])
+        result[plan.stem] = {**made, "rows": rows[:40], "by_kernel": most, "seconds": seconds, "status": status,
+                             **({"errors": tail(errors, 4)} if status != 0 else {})}
+        print(plan.stem, made, f"{seconds} s")
+        for row in rows[:12]:
+            rate = (row["bytes"] + row["scratch"]) / max(row["us"], 0.01) / 1e3
+            print(f"  {row['ms']:9.4f} ms = {row['count']:4} x {row['us']:9.2f} us  {rate:6.0f} GB/s  {row['fragment']}.{row['step']} "
+                  f"{row.get('library') or (row['kernel'], row['grid'], row['block'])}", flush=True)
+    return {"sums": {name: r.get("sums") for name, r in result.items()}, "cases": result}
+
+
 def script(name, timed):
     """A section that is a program of its own, whose last line is a JSON object. timed: the options that say how much time it has."""
     def section(limit):
@@ -146,9 +173,21 @@ def top_k(limit):
 
 
 # Name, what it does, its limit in seconds. In the order in which a short time is best spent.
-SECTIONS = [("machine", machine, 20), ("values", values, 60), ("gpu_tests", gtest, 90), ("jobs", script("cuda_jobs.py", lambda s: ["--seconds", f"{s - 10:.0f}"]), 110),
-            ("overlap", script("cuda_overlap.py", lambda s: ["--seconds", f"{s - 8:.0f}"]), 70), ("fragments", script("cuda_fragments.py", lambda s: ["--limit", f"{s - 20:.0f}", "--end", f"{s - 6:.0f}"]), 190),
-            ("top_k", top_k, 60), ("sanitizer", sanitizer, 100)]
+SECTIONS = [
+    ("machine", machine, 20), ("values", values, 60), ("gpu_tests", gtest, 90),
+    ("jobs", script("cuda_jobs.py", lambda s: ["--seconds", f"{s - 10:.0f}"]), 110),
+    ("overlap", script("cuda_overlap.py", lambda s: ["--seconds", f"{s - 8:.0f}"]), 70), ("times", times, 40),
+    ("fragments", script("cuda_fragments.py", lambda s: ["--limit", f"{s - 20:.0f}", "--end", f"{s - 6:.0f}"]), 160),
+    ("top_k", top_k, 60), ("sanitizer", sanitizer, 100)]
+
+
+def warm_imports(names):
+    """Processes that read from the disk what peers will import, while other sections run; none where they come first or not at all."""
+    if "fragments" not in names[1:]:
+        return []
+    code = ("import torch._inductor.compile_fx, triton", "import jax, optax, flax; jax.devices()")
+    return [subprocess.Popen(["nice", sys.executable, "-c", each], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                             env={**os.environ, "XLA_PYTHON_CLIENT_PREALLOCATE": "false"}) for each in code]
 
 
 def main():
@@ -158,6 +197,7 @@ def main():
     parser.add_argument("--out", type=pathlib.Path, default=HERE / "results.json")
     arguments = parser.parse_args()
     end, results = time.monotonic() + arguments.seconds, {}
+    warming = warm_imports([name for name, _, _ in SECTIONS if not arguments.only or name in arguments.only])
     for name, section, limit in SECTIONS:
         if arguments.only and name not in arguments.only:
             continue
@@ -173,6 +213,9 @@ def main():
             results[name] = {"error": repr(error)}
         print(json.dumps({k: v for k, v in results[name].items() if k != "cases"})[:1500], f"({time.monotonic() - begin:.0f} s)", flush=True)
         arguments.out.write_text(json.dumps(results, indent=1))
+    for process in warming:
+        process.kill()
+        process.wait()
     for log in HERE.glob("*.log"):
         if arguments.out.parent != HERE:
             shutil.copy(log, arguments.out.parent)

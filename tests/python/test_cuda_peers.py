@@ -14,7 +14,7 @@ import pytest
 if "COMMSCHED_BIN" not in os.environ:
     pytest.skip("COMMSCHED_BIN is not set", allow_module_level=True)
 pytest.importorskip("flax", reason="needs flax (scripts/setup.sh --bench)")
-from cuda_machine import TIME_LIMIT, Machine, tool  # noqa: E402
+from cuda_machine import TIME_LIMIT, Machine, finish, tool  # noqa: E402
 from rank_job import ROOT  # noqa: E402
 
 BOUND = 1e-5  # of a loss; wide weights, so that what differs shows
@@ -66,6 +66,30 @@ def test_same_losses(found):
     for case in found["cases"].values():
         assert not case["failed"] and set(case["ms"]) == set(case["losses"]) == {"ours", "jax.jit", *(["torch.eager"] if TORCH else [])}
         assert all(ms > 0 for ms in case["ms"].values()) and case["over_best"] > 0
+
+
+@pytest.mark.parametrize("name", cuda_fragments_pack.TINY)
+def test_each_kernel_once(machine, name):
+    """cuda_times_driver: the steps of each fragment, all of them, and as many runs as a step has."""
+    plan = machine.folder / f"cuda_fragments/{name}.plan"
+    *rows, sums = map(json.loads, machine.run(tool("cuda_times_driver"), plan, "--repeats", 2, "--below", "tokens=16").splitlines())
+    assert sum(row["count"] for row in rows) == sums["steps"] and all(row["us"] >= 0 for row in rows)
+    assert [row["ms"] for row in rows] == sorted((row["ms"] for row in rows), reverse=True)
+    assert sums["sums"]["all"] == pytest.approx(sum(row["ms"] for row in rows), rel=0.01) and sums["pass_ms"] >= sums["enqueue_ms"] > 0
+    fragments, text = {}, plan.read_bytes()
+    for row in rows:
+        fragments.setdefault(row["fragment"], []).append(row)
+        assert row["bytes"] + row["scratch"] > 0
+        assert f".entry {row['kernel']}(".encode() in text if "kernel" in row else row["library"].startswith("matmul ") and row["gflop"] > 0
+    assert sum(steps[0]["count"] for steps in fragments.values()) == sums["launches"]
+    for steps in fragments.values():
+        assert {row["step"] for row in steps} == set(range(len(steps))) and len({row["count"] for row in steps}) == 1
+
+
+def test_batch_that_is_not_there(machine):
+    plan = machine.folder / "cuda_fragments/bert.plan"
+    status, _, errors = finish(machine.start(tool("cuda_times_driver"), plan, "--below", "words=16"))
+    assert (status, errors) == (1, 'cuda_times_driver: --below: the step reads no batch "words"\n')
 
 
 def torch_losses(machine, name, source):

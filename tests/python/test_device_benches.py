@@ -95,7 +95,8 @@ def test_nccl_driver(machine, tmp_path):
     assert status == 0 and SAYS not in errors and json.loads(out)["wrong"] == 0, (out, errors)
 
 
-@pytest.mark.parametrize("driver, arguments", [("cuda_copy_driver", [2, 4096, 2]), ("cuda_nccl_driver", [0, 1, "id", 6000])])
+@pytest.mark.parametrize("driver, arguments", [("cuda_copy_driver", [2, 4096, 2]), ("cuda_nccl_driver", [0, 1, "id", 6000]),
+                                               ("cuda_times_driver", ["step.plan"])])
 def test_drivers_without_a_device(machine, driver, arguments):
     done = subprocess.run([tool(driver), *map(str, arguments)], capture_output=True, text=True, cwd=machine.folder, timeout=TIME_LIMIT)
     if done.returncode == 0:

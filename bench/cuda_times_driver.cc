@@ -1,0 +1,267 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// cuda_times_driver PLAN [--repeats N] [--below BATCH=K]...: how long each kernel of a step takes on a CUDA
+// device, a library's as well. The launches of the step run in the order of the plan, on memory that is placed
+// as the runtime places it, with drawn slots and batches (integers from 0 to below K, by default 2). Where a
+// fragment comes first each of its steps is timed: those before it run once, then it runs N times (by default
+// 20; less often if it takes long), all enqueued before the device may begin, so the time is the device's. What
+// lies in a cache is still there then: in a step a kernel may take longer. Communication is left out.
+//
+// A JSON object for each step of a fragment, those that take most of a step first: "us" of one run, "count" of
+// runs in a step, "ms" of both; "bytes" of the fragment's inputs and outputs that it names, each once, beside
+// "scratch", about as many of scratch memory: to the next address that the fragment names; of a product "gflop". Last
+// {"sums"}: "ms" by kind and in all, "pass_ms" of all launches, enqueued without waiting, and "enqueue_ms" of the host
+// for that: if these are equal, the host is too slow.
+// Ends with 77, and one line that says why, where there is no device.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "bench/cuda_bench.h"
+#include "bench/cuda_placed_step.h"
+#include "runtime/cuda/issue_window.h"
+#include "runtime/cuda/matmul_layout.h"
+
+namespace {
+
+using namespace commsched::runtime;
+using namespace commsched::bench;
+namespace cuda = commsched::runtime::cuda;
+namespace ops = commsched::ops;
+namespace plan = commsched::plan;
+using Clock = std::chrono::steady_clock;
+
+constexpr double kMostSeconds = 2e-3;  // of the runs of a step, roughly
+constexpr int kRounds = 3;             // of which the shortest counts
+constexpr int kPasses = 5;
+
+double Since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+struct Row {
+  std::string text;  // of what is known beside the times
+  const char *kind = "kernels";
+  uint32_t count = 0;
+  double us = 0;
+  double ms() const { return us * count * 1e-3; }
+};
+
+// From the offset to the next one that the fragment names: what is there, about.
+uint64_t ScratchBehind(const plan::CudaFragment &fragment, uint64_t offset) {
+  uint64_t next = fragment.scratch_bytes;
+  for (const auto &step : fragment.steps) {
+    const auto *kernel = std::get_if<plan::CudaLaunch>(&step);
+    for (const plan::CudaAddress &address :
+         kernel != nullptr ? kernel->arguments : std::get<plan::CudaLibraryCall>(step).operands)
+      if (address.base == plan::CudaAddress::Base::kScratch && address.offset > offset)
+        next = std::min(next, address.offset);
+  }
+  return next - offset;
+}
+
+class Times {
+ public:
+  Times(CudaBench &bench, const Program &program, int repeats,
+        const std::map<std::string, uint32_t> &below)
+      : bench_(bench), program_(program), repeats_(repeats), step_(bench, program, below), gate_(step_.MakeFlag()) {
+    __atomic_store_n(gate_, 0, __ATOMIC_RELEASE);
+    nothing_ = 1;
+    for (int i = 0; i < 10; ++i) nothing_ = std::min(nothing_, Gated({}, 0));
+  }
+
+  void Run();
+
+ private:
+  // Of `count` runs, and what waiting for nothing takes.
+  double Gated(const PlacedStep::Step &step, int count);
+  double SecondsOf(const PlacedStep::Step &step);
+  Row Describe(const PlacedStep::Launch &launched, size_t step) const;
+
+  CudaBench &bench_;
+  const Program &program_;
+  const int repeats_;
+  PlacedStep step_;
+  uint32_t *const gate_;  // the device waits until it is as large as the last turn
+  uint32_t turn_ = 0;
+  double nothing_ = 0;  // what Gated takes without runs
+};
+
+double Times::Gated(const PlacedStep::Step &step, int count) {
+  bench_.Check(
+      bench_.driver().StreamWaitValue32(bench_.stream(), reinterpret_cast<cuda::DevicePtr>(gate_),
+                                        ++turn_, cuda::kWaitValueGreaterEqual),
+      "cuStreamWaitValue32");
+  for (int i = 0; i < count; ++i) step_.Enqueue(step);
+  bench_.RecordEvent();
+  const Clock::time_point begin = Clock::now();
+  __atomic_store_n(gate_, turn_, __ATOMIC_RELEASE);
+  bench_.WaitForEvent(/*spin=*/true);
+  return Since(begin);
+}
+
+double Times::SecondsOf(const PlacedStep::Step &step) {
+  // What it is launched for the first time may wait for the stream: not behind the gate.
+  step_.Enqueue(step);
+  bench_.Wait();
+  // Who enqueues more than a driver takes while nothing runs would wait for ever.
+  const int room = int((cuda::kMostCommands - 2) / step_.Commands(step));
+  if (room < 1) {
+    double shortest = 1e9;
+    for (int round = 0; round < kRounds; ++round) {
+      const Clock::time_point begin = Clock::now();
+      step_.Enqueue(step);
+      bench_.Wait(/*spin=*/true);
+      shortest = std::min(shortest, Since(begin));
+    }
+    return shortest;
+  }
+  const double once = std::max(Gated(step, 1) - nothing_, 1e-7);
+  const int count = std::max(1, std::min({repeats_, room, int(kMostSeconds / once)}));
+  double shortest = once * count;
+  for (int round = 0; round < (once > kMostSeconds ? 1 : kRounds); ++round)
+    shortest = std::min(shortest, Gated(step, count) - nothing_);
+  return std::max(shortest, 0.0) / count;
+}
+
+Row Times::Describe(const PlacedStep::Launch &launched, size_t number) const {
+  const plan::CudaFragment &fragment = *launched.fragment;
+  const auto &step = fragment.steps[number];
+  const auto *kernel = std::get_if<plan::CudaLaunch>(&step);
+  const auto *call = std::get_if<plan::CudaLibraryCall>(&step);
+  Row row;
+  uint64_t bytes = 0, scratch = 0;
+  std::set<uint32_t> operands;
+  std::set<uint64_t> pieces;
+  for (const plan::CudaAddress &address : kernel != nullptr ? kernel->arguments : call->operands) {
+    if (address.base == plan::CudaAddress::Base::kScratch) {
+      if (pieces.insert(address.offset).second) scratch += ScratchBehind(fragment, address.offset);
+      continue;
+    }
+    const uint32_t first = address.base == plan::CudaAddress::Base::kInput ? 0 : fragment.inputs;
+    const uint32_t operand = launched.launch->operands[first + address.index];
+    if (operands.insert(operand).second) bytes += step_.function().buffers[operand].type.bytes;
+  }
+  const auto sizes = [](const std::array<uint32_t, 3> &of) {
+    return "[" + std::to_string(of[0]) + ", " + std::to_string(of[1]) + ", " +
+           std::to_string(of[2]) + "]";
+  };
+  row.text = "\"fragment\": \"" + fragment.symbol + "\", \"step\": " + std::to_string(number);
+  if (kernel != nullptr) {
+    row.text += ", \"kernel\": \"" + kernel->kernel + "\", \"grid\": " + sizes(kernel->grid) +
+                ", \"block\": " + sizes(kernel->block);
+  } else {
+    const ops::KernelDesc &description = program_.kernels[call->kernel];
+    const bool product = !absl::StartsWith(description.kind, "convolution");
+    row.kind = product ? "products" : "convolutions";
+    size_t calls = 1;
+    if (product)
+      if (const auto layout = cuda::LayoutOfMatmul(description); layout.ok())
+        calls = layout->offsets.size();
+    row.text += ", \"library\": \"" + cuda::DescribeKernel(description) +
+                "\", \"calls\": " + std::to_string(calls);
+    if (product) {  // [..., m, k] by [..., k, n]
+      double flops = 2.0 * double(description.operands[0].dims.back());
+      for (int64_t dim : description.operands.back().dims) flops *= double(dim);
+      row.text += ", \"gflop\": " + std::to_string(flops * 1e-9);
+    }
+  }
+  row.text += ", \"bytes\": " + std::to_string(bytes) + ", \"scratch\": " + std::to_string(scratch);
+  return row;
+}
+
+void Times::Run() {
+  std::map<uint32_t, std::vector<Row>> rows;  // of each fragment
+  size_t steps = 0;
+  for (const PlacedStep::Launch &launched : step_.launches()) {
+    bench_.set_where("fragment " + launched.fragment->symbol + ": ");
+    auto [of, fresh] = rows.try_emplace(launched.launch->fragment);
+    for (size_t s = 0; fresh && s < launched.steps.size(); ++s) {
+      Row row = Describe(launched, s);
+      for (size_t before = 0; before < s; ++before) step_.Enqueue(launched.steps[before]);
+      row.us = SecondsOf(launched.steps[s]) * 1e6;
+      of->second.push_back(std::move(row));
+    }
+    for (size_t s = 0; s < launched.steps.size(); ++s) {
+      step_.Enqueue(launched.steps[s]);
+      ++of->second[s].count;
+      ++steps;
+    }
+    bench_.Wait();
+  }
+  bench_.set_where("");
+  double pass = 1e9, enqueued = 1e9;
+  for (int i = 0; i < kPasses; ++i) {
+    const Clock::time_point begin = Clock::now();
+    for (const PlacedStep::Launch &launched : step_.launches())
+      for (const PlacedStep::Step &step : launched.steps) step_.Enqueue(step);
+    enqueued = std::min(enqueued, Since(begin));
+    bench_.Wait(/*spin=*/true);
+    pass = std::min(pass, Since(begin));
+  }
+  std::vector<Row> all;
+  for (auto &[unused, of] : rows)
+    for (Row &row : of) all.push_back(std::move(row));
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Row &a, const Row &b) { return a.ms() > b.ms(); });
+  std::map<std::string, double> sums = {{"kernels", 0}, {"products", 0}, {"convolutions", 0}};
+  double sum = 0;
+  for (const Row &row : all) {
+    std::printf("{%s, \"count\": %u, \"us\": %.2f, \"ms\": %.4f}\n", row.text.c_str(), row.count,
+                row.us, row.ms());
+    sums[row.kind] += row.ms();
+    sum += row.ms();
+  }
+  std::printf(
+      "{\"sums\": {\"kernels\": %.4f, \"products\": %.4f, \"convolutions\": %.4f, \"all\": %.4f}, "
+      "\"steps\": %zu, \"launches\": %zu, \"pass_ms\": %.4f, \"enqueue_ms\": %.4f}\n",
+      sums["kernels"], sums["products"], sums["convolutions"], sum, steps,
+      step_.launches().size(), pass * 1e3, enqueued * 1e3);
+}
+
+}  // namespace
+
+int main(int argc, char **argv) {
+  program_name = "cuda_times_driver";
+  std::string path;
+  std::map<std::string, uint32_t> below;
+  int repeats = 20;
+  bool right = true;
+  for (int i = 1; i < argc; ++i) {
+    const std::string word = argv[i];
+    const std::string value = i + 1 < argc ? argv[i + 1] : "";
+    const size_t equals = value.find('=');
+    const auto number = [&](const std::string &text) {
+      const long parsed = std::strtol(text.c_str(), nullptr, 10);
+      right = right && parsed >= 1 && parsed <= INT32_MAX;
+      return parsed;
+    };
+    if (word == "--repeats") {
+      repeats = int(number(value));
+      ++i;
+    } else if (word == "--below") {
+      right = right && equals != std::string::npos;
+      if (right) below[value.substr(0, equals)] = uint32_t(number(value.substr(equals + 1)));
+      ++i;
+    } else {
+      right = right && path.empty() && word[0] != '-';
+      path = word;
+    }
+  }
+  if (!right || path.empty())
+    End("usage: cuda_times_driver PLAN [--repeats N] [--below BATCH=K]...", 2);
+  CudaBench bench;
+  const auto program = LoadCudaProgram(path);
+  Times(bench, *program, repeats, below).Run();
+}
