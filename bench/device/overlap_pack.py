@@ -153,7 +153,7 @@ def module(sizes, copies, products):
         # Behind an even number of products; NaN is wrong, too.
         checks += wrong("a", "!m", "!md", "f32", bits(sizes, -1) + NUMBER + """      %off = arith.subf %x, %number : f32
       %size = math.absf %off : f32
-      %most = arith.constant 1.0e-03 : f32
+      %most = arith.constant 5.0e-02 : f32
       %bad = arith.cmpf ugt, %size, %most : f32
 """)
         counts.append(("%wrong.a", "!s", 'cs.metric = "wrong_a"'))

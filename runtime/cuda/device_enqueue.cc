@@ -51,6 +51,9 @@ bool DeviceExecutor::EnqueuePortion() {
   const bool alone = window_->under_way() == 0 && function.lanes->Idle();
   uint32_t commands = 0, upto = entering_->next;
   for (; upto < entering_->end && commands < kCommandsTogether; ++upto) {
+    // NCCL may wait for the device when it connects, so for all that streams wait for: what is before its
+    // call has been enqueued when it is made, and host ops go on meanwhile.
+    if (upto != entering_->next && function.graph.work[upto].kind == DeviceOp::kCollective) break;
     const uint32_t more = function.commands[upto];
     const bool fits = window_->under_way() + commands + more <= kMostCommands;
     if (!fits && !(alone && upto == entering_->next)) break;
@@ -139,8 +142,19 @@ absl::Status DeviceExecutor::EnqueueOp(const Admission &admission, const OpOfRou
                    "cuMemcpyAsync");
     return Named(NameOf(function, op.op, admission.number), status);
   }
-  for (const Step &step : function.steps[op.op]) {
-    announce();
+  if (function.in_graph[op.op]) return absl::OkStatus();
+  announce();
+  if (const auto graph = function.graphs.find(op.op); graph != function.graphs.end())
+    status = graph->second->Launch(stream);
+  else
+    status = EnqueueSteps(function, op.op, stream);
+  if (!status.ok()) return Named(NameOf(function, op.op, admission.number), status);
+  return absl::OkStatus();
+}
+
+absl::Status DeviceExecutor::EnqueueSteps(const OfFunction &function, uint32_t op, Stream stream) {
+  absl::Status status;
+  for (const Step &step : function.steps[op]) {
     if (const auto *kernel = std::get_if<KernelStep>(&step)) {
       std::vector<void *> parameters;
       for (const DevicePtr &argument : kernel->arguments)
@@ -154,9 +168,9 @@ absl::Status DeviceExecutor::EnqueueOp(const Admission &admission, const OpOfRou
     } else {
       const auto &call = std::get<LibraryStep>(step);
       status = options_.library->Enqueue(call.kernel, call.operands, stream,
-                                         ComputeStreamOf(function.graph, op.op));
+                                         ComputeStreamOf(function.graph, op));
     }
-    if (!status.ok()) return Named(NameOf(function, op.op, admission.number), status);
+    if (!status.ok()) return status;
   }
   return absl::OkStatus();
 }

@@ -42,6 +42,7 @@
 #include "runtime/cuda/host_lanes.h"
 #include "runtime/cuda/issue_plan.h"
 #include "runtime/cuda/issue_window.h"
+#include "runtime/cuda/launch_graph.h"
 #include "runtime/cuda/library_kernels.h"
 #include "runtime/cuda/load.h"
 #include "runtime/cuda/nccl_api.h"
@@ -104,6 +105,8 @@ struct DeviceExecutorOptions {
   std::function<void(uint64_t call, const std::vector<double> &metrics)> on_completed = {};
   // By which NCCL's deadline counts (nccl_lane.h).
   std::function<Time()> now = {};
+  // Whether launches that follow each other become graphs; not with a probe.
+  bool graphs = true;
   // For tests; outlives the executor.
   DeviceProbe *probe = nullptr;
 };
@@ -162,6 +165,9 @@ class DeviceExecutor : public RankExecutor, private ProgressEngine::Host {
     std::array<DevicePtr, kMemoryKinds> memory = {};
     std::vector<std::vector<Step>> steps;  // of each op
     std::vector<uint32_t> commands;        // that each op is at most, on its stream
+    // Launches that are one graph are so with their first op; the others have nothing to enqueue.
+    std::map<uint32_t, std::unique_ptr<LaunchGraph>> graphs;
+    std::vector<bool> in_graph;  // of an op: with one before it
     std::unique_ptr<HostLanes> lanes;
     std::unique_ptr<StepIssuer> issuer;
     uint64_t begun = 0;  // calls
@@ -212,6 +218,8 @@ class DeviceExecutor : public RankExecutor, private ProgressEngine::Host {
   absl::Status PrepareSteps(OfFunction *function, const FunctionProgram &program);
   absl::Status PrepareLibrary();  // behind PrepareSteps of all functions
   absl::Status StartNccl();
+  void RecordGraphs();
+  void RecordRow(OfFunction *function, uint32_t lane, std::vector<uint32_t> ops);
   void CountCommands();
   void TearDown();
   void ReleaseFlags();  // for which the device waits
@@ -228,6 +236,7 @@ class DeviceExecutor : public RankExecutor, private ProgressEngine::Host {
   absl::Status EnqueueCall(const Admission &admission, NcclLane::Caller *caller);
   absl::Status EnqueueOp(const Admission &admission, const OpOfRound &op, Stream stream,
                          NcclLane::Caller *caller);
+  absl::Status EnqueueSteps(const OfFunction &function, uint32_t op, Stream stream);
   absl::Status EnqueueCollective(const Admission &admission, uint32_t op, Stream stream,
                                  NcclLane::Caller *caller);
   bool MoveHost();

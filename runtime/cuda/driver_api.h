@@ -28,6 +28,8 @@ using Stream = struct StreamHandle *;
 using Event = struct EventHandle *;
 using Module = struct ModuleHandle *;
 using Function = struct FunctionHandle *;
+using Graph = struct GraphHandle *;
+using GraphExec = struct GraphExecHandle *;
 
 // Does not wait for the default stream.
 inline constexpr unsigned kStreamNonBlocking = 1;
@@ -35,6 +37,8 @@ inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventDisableTiming = 2;
 // int32(*address - value) >= 0.
 inline constexpr unsigned kWaitValueGreaterEqual = 0;
+// What other threads do meanwhile is not forbidden.
+inline constexpr int kCaptureThreadLocal = 1;
 // Pinned for all contexts.
 inline constexpr unsigned kHostAllocPortable = 1;
 // Attributes of a device.
@@ -66,6 +70,14 @@ inline constexpr int kComputeCapabilityMajor = 75, kComputeCapabilityMinor = 76;
   F(StreamWaitEvent, cuStreamWaitEvent, (Stream, Event, unsigned flags))                    \
   F(StreamWaitValue32, cuStreamWaitValue32_v2,                                              \
     (Stream, DevicePtr address, uint32_t value, unsigned flags))                            \
+  F(StreamBeginCapture, cuStreamBeginCapture_v2, (Stream, int mode))                        \
+  F(StreamEndCapture, cuStreamEndCapture, (Stream, Graph *))                                \
+  F(GraphInstantiate, cuGraphInstantiateWithFlags,                                          \
+    (GraphExec *, Graph, unsigned long long flags))                                         \
+  F(GraphUpload, cuGraphUpload, (GraphExec, Stream))                                        \
+  F(GraphLaunch, cuGraphLaunch, (GraphExec, Stream))                                        \
+  F(GraphDestroy, cuGraphDestroy, (Graph))                                                  \
+  F(GraphExecDestroy, cuGraphExecDestroy, (GraphExec))                                      \
   F(EventCreate, cuEventCreate, (Event *, unsigned flags))                                  \
   F(EventDestroy, cuEventDestroy_v2, (Event))                                               \
   F(EventRecord, cuEventRecord, (Event, Stream))                                            \

@@ -2,9 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/session/cuda_rank.h"
 
+#include <cstdlib>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "runtime/cuda/device_executor.h"
 #include "runtime/cuda/load.h"
 #include "runtime/session/cuda_needs.h"
@@ -83,6 +85,13 @@ absl::StatusOr<std::unique_ptr<RankExecutor>> MakeCudaRank(
       return id.status();
     }
     executor.id = *id;
+  }
+  if (const char *graphs = std::getenv("COMMSCHED_CUDA_GRAPHS"); graphs != nullptr) {
+    const absl::string_view text = graphs;
+    if (text != "0" && text != "1")
+      return absl::InvalidArgumentError(
+          absl::StrCat("COMMSCHED_CUDA_GRAPHS must be 0 or 1, got: ", text));
+    executor.graphs = text == "1";
   }
   executor.transport = std::move(transport);
   executor.failures = std::move(failures);

@@ -22,6 +22,11 @@ R Enqueue(Stream stream, FakeItem item) {
   MutexLock lock(&impl.mu);
   FakeStream *to = impl.Of(stream);
   if (to == nullptr) return R::kInvalidHandle;
+  if (to->recording != nullptr) {
+    if (item.kind != FakeItem::kWork) return R::kInvalidValue;
+    to->recording->items.push_back(std::move(item));
+    return R::kSuccess;
+  }
   // A driver would wait for room here, and with it the thread by which that might come.
   size_t queued = 0;
   for (const auto &each : impl.streams)
@@ -187,6 +192,54 @@ R StreamWaitValue32(Stream stream, DevicePtr address, uint32_t value, unsigned f
   item.value = value;
   return Enqueue(stream, std::move(item));
 }
+using Recorded = std::shared_ptr<FakeGraph>;
+R StreamBeginCapture(Stream stream, int) {
+  Impl &impl = Impl::Get();
+  MutexLock lock(&impl.mu);
+  FakeStream *of = impl.Of(stream);
+  if (of == nullptr || of->recording != nullptr) return R::kInvalidHandle;
+  of->recording = std::make_shared<FakeGraph>();
+  return R::kSuccess;
+}
+R StreamEndCapture(Stream stream, Graph *graph) {
+  Impl &impl = Impl::Get();
+  MutexLock lock(&impl.mu);
+  FakeStream *of = impl.Of(stream);
+  if (of == nullptr || of->recording == nullptr) return R::kInvalidHandle;
+  *graph = reinterpret_cast<Graph>(new Recorded(std::exchange(of->recording, nullptr)));
+  ++impl.graphs;
+  return R::kSuccess;
+}
+R GraphInstantiate(GraphExec *executable, Graph graph, unsigned long long) {
+  Impl &impl = Impl::Get();
+  MutexLock lock(&impl.mu);
+  *executable = reinterpret_cast<GraphExec>(new Recorded(*reinterpret_cast<Recorded *>(graph)));
+  ++impl.graphs;
+  return R::kSuccess;
+}
+R GraphLaunch(GraphExec executable, Stream stream) {
+  Impl &impl = Impl::Get();
+  MutexLock lock(&impl.mu);
+  FakeStream *of = impl.Of(stream);
+  if (of == nullptr || of->recording != nullptr) return R::kInvalidHandle;
+  for (const FakeItem &item : (*reinterpret_cast<Recorded *>(executable))->items) of->items.push_back(item);
+  impl.Run(impl.Draw(3));
+  return R::kSuccess;
+}
+R GraphUpload(GraphExec, Stream stream) {
+  Impl &impl = Impl::Get();
+  MutexLock lock(&impl.mu);
+  return impl.Of(stream) == nullptr ? R::kInvalidHandle : R::kSuccess;
+}
+R Forget(void *graph) {
+  Impl &impl = Impl::Get();
+  MutexLock lock(&impl.mu);
+  delete static_cast<Recorded *>(graph);
+  --impl.graphs;
+  return R::kSuccess;
+}
+R GraphDestroy(Graph graph) { return Forget(graph); }
+R GraphExecDestroy(GraphExec executable) { return Forget(executable); }
 R EventCreate(Event *event, unsigned) {
   Impl &impl = Impl::Get();
   MutexLock lock(&impl.mu);
@@ -278,6 +331,13 @@ const DriverApi &FakeMachine::driver() {
                                 .StreamDestroy = StreamDestroy,
                                 .StreamWaitEvent = StreamWaitEvent,
                                 .StreamWaitValue32 = StreamWaitValue32,
+                                .StreamBeginCapture = StreamBeginCapture,
+                                .StreamEndCapture = StreamEndCapture,
+                                .GraphInstantiate = GraphInstantiate,
+                                .GraphUpload = GraphUpload,
+                                .GraphLaunch = GraphLaunch,
+                                .GraphDestroy = GraphDestroy,
+                                .GraphExecDestroy = GraphExecDestroy,
                                 .EventCreate = EventCreate,
                                 .EventDestroy = EventDestroy,
                                 .EventRecord = EventRecord,

@@ -64,7 +64,12 @@ struct FakeItem {
   std::shared_ptr<FakeCall> call = {};
 };
 
+struct FakeGraph {
+  std::vector<FakeItem> items;
+};
+
 struct FakeStream {
+  std::shared_ptr<FakeGraph> recording;  // what is enqueued goes there, and does not run
   uint32_t lane = 0;
   int device = 0;
   uint64_t eager = 0;  // the most eager stream that can run does
@@ -168,6 +173,7 @@ struct FakeMachine::Impl {
   };
   std::map<void *, Block> blocks ABSL_GUARDED_BY(mu);
   size_t contexts ABSL_GUARDED_BY(mu) = 0;
+  size_t graphs ABSL_GUARDED_BY(mu) = 0;
   std::map<uint64_t, std::string> modules ABSL_GUARDED_BY(mu);  // their images, by number
   size_t free_memory ABSL_GUARDED_BY(mu) = size_t{1} << 40;
   uint64_t modules_made ABSL_GUARDED_BY(mu) = 0;

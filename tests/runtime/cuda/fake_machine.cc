@@ -109,7 +109,7 @@ std::vector<std::string> FakeMachine::TakeFindings() {
 size_t FakeMachine::live() {
   MutexLock lock(&impl_->mu);
   size_t count = impl_->streams.size() + impl_->events.size() + impl_->comms.size() +
-                 impl_->blocks.size() + impl_->modules.size() + impl_->contexts;
+                 impl_->blocks.size() + impl_->modules.size() + impl_->contexts + impl_->graphs;
   for (const auto &comm : impl_->comms) count += comm->windows.size();
   return count;
 }
