@@ -19,14 +19,22 @@ TypedAttr fillOf(func::FuncOp nest) {
   auto fill = dyn_cast_or_null<linalg::FillOp>(bodyOf(nest));
   if (!fill || nest.getNumArguments() != 1 || fill.getOutputs().front() != nest.getArgument(0))
     return {};
+  // A fill converts numbers of another type.
+  Type element = cast<MemRefType>(nest.getArgument(0).getType()).getElementType();
   TypedAttr value;
-  return matchPattern(fill.getInputs().front(), m_Constant(&value)) ? value : TypedAttr();
+  if (!matchPattern(fill.getInputs().front(), m_Constant(&value)) || value.getType() != element)
+    return {};
+  return value;
 }
 
 // Whether the nest is a reduction with one output, which is all of this argument, and nothing else is.
 bool reducesInto(func::FuncOp nest, unsigned argument) {
   auto op = dyn_cast_or_null<linalg::GenericOp>(bodyOf(nest));
-  if (!op || op.getNumDpsInits() != 1 || shapeOf(op).form != NestShape::Form::Reduction)
+  if (!op || op.getNumDpsInits() != 1)
+    return false;
+  // Without terms there is no launch that would write it.
+  NestShape shape = shapeOf(op);
+  if (shape.form != NestShape::Form::Reduction || shape.terms == 0)
     return false;
   Value whole = nest.getArgument(argument), output = op.getDpsInitOperand(0)->get();
   auto type = dyn_cast<MemRefType>(output.getType()), all = dyn_cast<MemRefType>(whole.getType());

@@ -31,7 +31,7 @@ constexpr unsigned kAhead = 4;
 std::optional<ScatterLoop> scatterOf(Operation *body) {
   ScatterLoop found;
   found.loop = dyn_cast_or_null<scf::ForOp>(body);
-  if (!found.loop || !found.loop.getInitArgs().empty())
+  if (!found.loop || !found.loop.getInitArgs().empty() || !found.loop.getInductionVar().getType().isIndex())
     return std::nullopt;
   std::optional<int64_t> from = getConstantIntValue(found.loop.getLowerBound()),
                          to = getConstantIntValue(found.loop.getUpperBound()),
@@ -52,7 +52,8 @@ std::optional<ScatterLoop> scatterOf(Operation *body) {
       !isParallel(found.update))
     return std::nullopt;
   found.window = found.update.getDpsInitOperand(0)->get().getDefiningOp<memref::SubViewOp>();
-  if (!found.window || found.window->getBlock() != found.loop.getBody())
+  // Whoever else used the window would read what is in memory before the updates.
+  if (!found.window || found.window->getBlock() != found.loop.getBody() || !found.window->hasOneUse())
     return std::nullopt;
   // Windows that have something in common are one.
   MemRefType whole = found.window.getSourceType();
@@ -76,9 +77,7 @@ std::optional<ScatterLoop> scatterOf(Operation *body) {
         return WalkResult::interrupt();
     return WalkResult::advance();
   });
-  if (walk.wasInterrupted() || llvm::any_of(found.update.getDpsInputOperands(), [&](OpOperand *input) {
-        return isa<MemRefType>(input->get().getType()) && rootOf(input->get()) == target;
-      }))
+  if (walk.wasInterrupted())
     return std::nullopt;
   return found;
 }
