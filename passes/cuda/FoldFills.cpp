@@ -19,12 +19,8 @@ TypedAttr fillOf(func::FuncOp nest) {
   auto fill = dyn_cast_or_null<linalg::FillOp>(bodyOf(nest));
   if (!fill || nest.getNumArguments() != 1 || fill.getOutputs().front() != nest.getArgument(0))
     return {};
-  // A fill converts numbers of another type.
-  Type element = cast<MemRefType>(nest.getArgument(0).getType()).getElementType();
   TypedAttr value;
-  if (!matchPattern(fill.getInputs().front(), m_Constant(&value)) || value.getType() != element)
-    return {};
-  return value;
+  return matchPattern(fill.getInputs().front(), m_Constant(&value)) ? value : TypedAttr();
 }
 
 // Whether the nest is a reduction with one output, which is all of this argument, and nothing else is.

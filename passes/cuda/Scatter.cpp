@@ -7,6 +7,7 @@
 // for each element of each first update goes along its chain.
 
 #include "passes/cuda/KernelBody.h"
+#include "passes/plan/HalfSums.h"
 #include "passes/plan/Memory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -23,8 +24,10 @@ namespace {
 constexpr unsigned kBlockThreads = 256;
 // Each update is compared with each other one; beyond that many, a thread goes through all.
 constexpr int64_t kMostCompared = 1 << 16;
-// Updates of a chain whose elements are on their way at the same time.
+// Updates of a chain whose elements are on their way at the same time. What is rounded to 16 bits is so after each one, as
+// in any loop: of several in one iteration, rounding may be left out between them.
 constexpr unsigned kAhead = 4;
+unsigned aheadOf(Type element) { return planexport::isHalf(element) ? 1 : kAhead; }
 
 } // namespace
 
@@ -168,14 +171,14 @@ public:
               OpBuilder::InsertionGuard guard(builder);
               builder.setInsertionPointToEnd(at.getInsertionBlock());
               Value j = carried[0], value = carried[1];
-              for (unsigned ahead = 0; ahead < kAhead; ++ahead) {
+              for (unsigned ahead = 0; ahead < aheadOf(value.getType()); ++ahead) {
                 // Behind the end it is the last one, whose result nobody takes.
                 Value there = less(j, end);
                 Value known = arith::MinUIOp::create(builder, loc, j, last);
                 Copy copy = bodyAt(known);
                 Value updated = of(copy.update, [&] { return evaluate(indices, value); }).front();
                 copy.update.erase();
-                value = select(there, updated, value);
+                value = ahead == 0 ? updated : select(there, updated, value);
                 Value next = load(1, known);
                 j = select(there, next, end);
               }

@@ -27,7 +27,7 @@ namespace {
 
 struct FilledSum {
   int64_t kept = 3, terms = 5000;
-  std::string element = "f32", constant = "3.0", filledFrom = "f32"; // the type of the constant
+  std::string element = "f32", constant = "3.0";
   std::string op = "addf";
   bool columns = false, transposedOut = false;
   enum class Also {
@@ -48,16 +48,16 @@ std::string programOf(const FilledSum &s) {
       s.transposedOut ? "(i, b)" : "(b, i)", ">], iterator_types = [\"parallel\", \"parallel\", \"reduction\"]} ins(%x : ", in, ") outs(");
   std::string body = absl::StrCat(" : ", out, ") {\n  ^bb0(%a: ", e, ", %b: ", e, "):\n    %c = arith.", s.op, " %b, %a : ", e, "\n    linalg.yield %c : ", e,
                                   "\n  } -> ", out, "\n");
-  std::string text = absl::StrCat("  %zero = arith.constant ", s.constant, " : ", s.filledFrom, "\n  %e = tensor.empty() : ", out,
-                                  "\n  %i = linalg.fill ins(%zero : ", s.filledFrom, ") outs(%e : ", out, ") -> ", out, "\n");
+  std::string text = absl::StrCat("  %zero = arith.constant ", s.constant, " : ", s.element, "\n  %e = tensor.empty() : ", out,
+                                  "\n  %i = linalg.fill ins(%zero : ", s.element, ") outs(%e : ", out, ") -> ", out, "\n");
   std::string results = out, names = "%r";
   switch (s.also) {
   case FilledSum::Also::Part: {
     // Into half of what is filled.
     std::string whole = s.transposedOut ? absl::StrCat("tensor<", 2 * k, "x2x", e, ">") : absl::StrCat("tensor<2x", 2 * k, "x", e, ">");
     std::string slice = s.transposedOut ? absl::StrCat("[1, 0] [", k, ", 2] [1, 1] : ") : absl::StrCat("[0, 1] [2, ", k, "] [1, 1] : ");
-    text = absl::StrCat("  %zero = arith.constant ", s.constant, " : ", s.filledFrom, "\n  %e = tensor.empty() : ", whole,
-                        "\n  %w = linalg.fill ins(%zero : ", s.filledFrom, ") outs(%e : ", whole, ") -> ", whole,
+    text = absl::StrCat("  %zero = arith.constant ", s.constant, " : ", s.element, "\n  %e = tensor.empty() : ", whole,
+                        "\n  %w = linalg.fill ins(%zero : ", s.element, ") outs(%e : ", whole, ") -> ", whole,
                         "\n  %i = tensor.extract_slice %w", slice, whole, " to ", out, "\n  %s = ", generic, "%i", body,
                         "  %r = tensor.insert_slice %s into %w", slice, out, " into ", whole, "\n");
     results = whole;
@@ -92,9 +92,6 @@ FilledSum drawSum(std::mt19937_64 &random) {
     s.terms = 40;
   s.constant = isFloat ? std::array<const char *, 4>{"0.0", "-0.0", "3.0", "-2.0"}[below(4)]
                        : std::array<const char *, 3>{"0", "3", "-2"}[below(3)];
-  s.filledFrom = s.element;
-  if (below(4) == 0)
-    s.filledFrom = isFloat ? (s.element == "f64" ? "f32" : "f64") : (s.element == "i64" ? "i32" : "i64");
   s.columns = below(2);
   s.transposedOut = below(3) == 0;
   s.also = std::array{FilledSum::Also::Nothing, FilledSum::Also::Returned, FilledSum::Also::Shared, FilledSum::Also::Part}[below(4)];
