@@ -26,7 +26,11 @@ TypedAttr fillOf(func::FuncOp nest) {
 // Whether the nest is a reduction with one output, which is all of this argument, and nothing else is.
 bool reducesInto(func::FuncOp nest, unsigned argument) {
   auto op = dyn_cast_or_null<linalg::GenericOp>(bodyOf(nest));
-  if (!op || op.getNumDpsInits() != 1 || shapeOf(op).form != NestShape::Form::Reduction)
+  if (!op || op.getNumDpsInits() != 1)
+    return false;
+  // Without terms there is no launch that would write it.
+  NestShape shape = shapeOf(op);
+  if (shape.form != NestShape::Form::Reduction || shape.terms == 0)
     return false;
   Value whole = nest.getArgument(argument), output = op.getDpsInitOperand(0)->get();
   auto type = dyn_cast<MemRefType>(output.getType()), all = dyn_cast<MemRefType>(whole.getType());

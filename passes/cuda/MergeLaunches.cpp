@@ -113,7 +113,7 @@ plan::CudaLaunch LaunchMerger::merge(ArrayRef<const plan::CudaLaunch *> group) {
       if (i != j && (a.written || b.written) && overlap(a.address, a.bytes, b.address, b.bytes))
         a.alone = false;
   for (const Parameter &parameter : parameters)
-    key += parameter.alone ? "" : " shared";
+    key += parameter.alone ? " alone" : " shared";
   plan::CudaLaunch merged = *group.front();
   merged.arguments.clear();
   for (const Parameter &parameter : parameters)

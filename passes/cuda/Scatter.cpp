@@ -7,6 +7,7 @@
 // for each element of each first update goes along its chain.
 
 #include "passes/cuda/KernelBody.h"
+#include "passes/plan/HalfSums.h"
 #include "passes/plan/Memory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -23,15 +24,17 @@ namespace {
 constexpr unsigned kBlockThreads = 256;
 // Each update is compared with each other one; beyond that many, a thread goes through all.
 constexpr int64_t kMostCompared = 1 << 16;
-// Updates of a chain whose elements are on their way at the same time.
+// Updates of a chain whose elements are on their way at the same time. What is rounded to 16 bits is so after each one, as
+// in any loop: of several in one iteration, rounding may be left out between them.
 constexpr unsigned kAhead = 4;
+unsigned aheadOf(Type element) { return planexport::isHalf(element) ? 1 : kAhead; }
 
 } // namespace
 
 std::optional<ScatterLoop> scatterOf(Operation *body) {
   ScatterLoop found;
   found.loop = dyn_cast_or_null<scf::ForOp>(body);
-  if (!found.loop || !found.loop.getInitArgs().empty())
+  if (!found.loop || !found.loop.getInitArgs().empty() || !found.loop.getInductionVar().getType().isIndex())
     return std::nullopt;
   std::optional<int64_t> from = getConstantIntValue(found.loop.getLowerBound()),
                          to = getConstantIntValue(found.loop.getUpperBound()),
@@ -52,7 +55,8 @@ std::optional<ScatterLoop> scatterOf(Operation *body) {
       !isParallel(found.update))
     return std::nullopt;
   found.window = found.update.getDpsInitOperand(0)->get().getDefiningOp<memref::SubViewOp>();
-  if (!found.window || found.window->getBlock() != found.loop.getBody())
+  // Whoever else used the window would read what is in memory before the updates.
+  if (!found.window || found.window->getBlock() != found.loop.getBody() || !found.window->hasOneUse())
     return std::nullopt;
   // Windows that have something in common are one.
   MemRefType whole = found.window.getSourceType();
@@ -76,9 +80,7 @@ std::optional<ScatterLoop> scatterOf(Operation *body) {
         return WalkResult::interrupt();
     return WalkResult::advance();
   });
-  if (walk.wasInterrupted() || llvm::any_of(found.update.getDpsInputOperands(), [&](OpOperand *input) {
-        return isa<MemRefType>(input->get().getType()) && rootOf(input->get()) == target;
-      }))
+  if (walk.wasInterrupted())
     return std::nullopt;
   return found;
 }
@@ -169,14 +171,14 @@ public:
               OpBuilder::InsertionGuard guard(builder);
               builder.setInsertionPointToEnd(at.getInsertionBlock());
               Value j = carried[0], value = carried[1];
-              for (unsigned ahead = 0; ahead < kAhead; ++ahead) {
+              for (unsigned ahead = 0; ahead < aheadOf(value.getType()); ++ahead) {
                 // Behind the end it is the last one, whose result nobody takes.
                 Value there = less(j, end);
                 Value known = arith::MinUIOp::create(builder, loc, j, last);
                 Copy copy = bodyAt(known);
                 Value updated = of(copy.update, [&] { return evaluate(indices, value); }).front();
                 copy.update.erase();
-                value = select(there, updated, value);
+                value = ahead == 0 ? updated : select(there, updated, value);
                 Value next = load(1, known);
                 j = select(there, next, end);
               }

@@ -96,7 +96,7 @@ public:
 
   std::optional<KernelCall> build() {
     group();
-    if (batch.size() > kMaxBatch)
+    if (form == BodyForm::Calls && batch.size() > kMaxBatch)
       return std::nullopt;
     if (k.size() > 1) {
       // One order of the summed loops for both: B's if B is dense in it.

@@ -243,4 +243,26 @@ Difference compare(Type tensor, const Bytes &a, const Bytes &b) {
   return result;
 }
 
+std::string findingOf(Fragments &fragments, size_t fragment, const Buffers &inputs, uint64_t seed, double tolerance) {
+  Buffers host = fragments.runOnHost(fragment, inputs), first;
+  for (uint64_t order = 0; order < 2; ++order) {
+    std::string fault;
+    Buffers found = fragments.emulate(fragment, inputs, 2 * seed + order, fault);
+    if (!fault.empty())
+      return fault;
+    if (order == 0)
+      first = found;
+    for (auto [i, type] : llvm::enumerate(fragments.outputs(fragment))) {
+      std::string result = "result " + std::to_string(i);
+      Difference difference = compare(type, host[i], found[i]);
+      if (tolerance == 0 ? difference.differing != 0 : difference.relative > tolerance)
+        return result + " differs from the host's in " + std::to_string(difference.differing) + " of " +
+               std::to_string(difference.elements) + " elements";
+      if (found[i] != first[i])
+        return result + " depends on the order of threads";
+    }
+  }
+  return "";
+}
+
 } // namespace commsched::cudatest

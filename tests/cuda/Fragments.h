@@ -79,6 +79,10 @@ struct Difference {
 };
 Difference compare(mlir::Type tensor, const Bytes &a, const Bytes &b);
 
+/// What is wrong with launches: a fault, results that depend on the order of threads, or differ from the host's by more
+/// than `tolerance`, relative to the largest (0: in a bit). Empty if nothing is.
+std::string findingOf(Fragments &fragments, size_t fragment, const Buffers &inputs, uint64_t seed, double tolerance = 0);
+
 } // namespace commsched::cudatest
 
 #endif // COMMSCHED_TESTS_CUDA_FRAGMENTS_H

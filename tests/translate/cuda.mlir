@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // Fragments as launches: a thread for each element, rows by lanes, sums in chunks, library
-// kernels at addresses that are constants, numbers that cross launches in scratch.
+// kernels at addresses that are constants, numbers that cross launches in scratch, launches that have become one, updates
+// at computed places.
 // RUN: cs-translate --mlir-to-cuda %s -o %t.1
 // RUN: cs-translate --mlir-to-cuda %s -o %t.2
 // RUN: cmp %t.1 %t.2
@@ -27,6 +28,15 @@
 // CHECK-NEXT: fragment frag_4 "number"
 // CHECK-NEXT:   launch {{nest_[0-9]+}} grid 1 block 1 shared 0 (input 1 + 0, scratch + [[SLOT:[0-9]+]])
 // CHECK-NEXT:   launch {{nest_[0-9]+}} grid 8 block 256 shared 0 ({{.*}}scratch + [[SLOT]]{{.*}})
+// CHECK-NEXT: fragment frag_5 "one launch" inputs 1 outputs 2
+// CHECK-NEXT:   launch [[BOTH:nest_[0-9]+_and_[0-9]+]] grid 8 block 256 shared 0 (input 0 + 0, output 0 + 0, output 1 + 0)
+// CHECK-NEXT: fragment frag_6 "two launches" inputs 1 outputs 2
+// CHECK-NEXT:   launch {{nest_[0-9]+}} grid 8 block 256 shared 0 (input 0 + 0, output 0 + 0)
+// CHECK-NEXT:   launch {{nest_[0-9]+}} grid 8 block 256 shared 0 (output 0 + 0, output 1 + 0)
+// CHECK-NEXT: fragment frag_7 "updates"
+// CHECK:   launch [[UPDATES:nest_[0-9]+]] grid 2 block 256
+// CHECK-NEXT:   launch [[UPDATES]]_chain grid 2 block 256
+// CHECK-NEXT:   launch [[UPDATES]]_apply grid 59 block 256
 // CHECK: ptx
 // CHECK: .version 8.0
 // CHECK-NEXT: .target sm_90
@@ -44,8 +54,10 @@ cs.cluster @one nodes = 1 devices = 1 device = <kind = cuda, gflops = 40, gb_per
 !r = !cs.placed<tensor<40xf32>, device 0>
 !l = !cs.placed<tensor<200000xf32>, device 0>
 !s = !cs.placed<tensor<f32>, device 0>
-func.func @f(%x: !a {cs.state = "x"}, %y: !a {cs.state = "y"}, %w: !b {cs.state = "w"}, %l: !l {cs.state = "l"}, %n: !s {cs.state = "n"})
-    -> (!a {cs.updates = "z"}, !r {cs.updates = "r"}, !s {cs.updates = "s"}, !c {cs.updates = "p"}, !c {cs.updates = "q"}, !a {cs.updates = "t"}) {
+!i = !cs.placed<tensor<300xi32>, device 0>
+!u = !cs.placed<tensor<300x50xf32>, device 0>
+func.func @f(%x: !a {cs.state = "x"}, %y: !a {cs.state = "y"}, %w: !b {cs.state = "w"}, %l: !l {cs.state = "l"}, %n: !s {cs.state = "n"}, %at: !i {cs.state = "at"}, %rows: !u {cs.state = "rows"})
+    -> (!a {cs.updates = "o1"}, !a {cs.updates = "o2"}, !a {cs.updates = "t1"}, !b {cs.updates = "t2"}, !a {cs.updates = "k"}, !a {cs.updates = "z"}, !r {cs.updates = "r"}, !s {cs.updates = "s"}, !c {cs.updates = "p"}, !c {cs.updates = "q"}, !a {cs.updates = "t"}) {
   %z = cs.fragment "elements" on 0 (%x, %y) : (!a, !a) -> !a {
   ^bb0(%a: tensor<40x50xf32>, %b: tensor<40x50xf32>):
     %e = math.exp %a : tensor<40x50xf32>
@@ -93,5 +105,40 @@ func.func @f(%x: !a {cs.state = "x"}, %y: !a {cs.state = "y"}, %w: !b {cs.state 
     %o = linalg.sub ins(%i, %a : tensor<40x50xf32>, tensor<40x50xf32>) outs(%e : tensor<40x50xf32>) -> tensor<40x50xf32>
     cs.return %o : tensor<40x50xf32>
   }
-  return %z, %r, %s, %p, %q, %t : !a, !r, !s, !c, !c, !a
+  %o:2 = cs.fragment "one launch" on 0 (%x) : (!a) -> (!a, !a) {
+  ^bb0(%a: tensor<40x50xf32>):
+    %e = math.exp %a : tensor<40x50xf32>
+    %l = math.tanh %e : tensor<40x50xf32>
+    cs.return %e, %l : tensor<40x50xf32>, tensor<40x50xf32>
+  }
+  %v:2 = cs.fragment "two launches" on 0 (%x) : (!a) -> (!a, !b) {
+  ^bb0(%a: tensor<40x50xf32>):
+    %e = math.exp %a : tensor<40x50xf32>
+    %i = tensor.empty() : tensor<50x40xf32>
+    %m = linalg.transpose ins(%e : tensor<40x50xf32>) outs(%i : tensor<50x40xf32>) permutation = [1, 0]
+    %l = math.tanh %m : tensor<50x40xf32>
+    cs.return %e, %l : tensor<40x50xf32>, tensor<50x40xf32>
+  }
+  %k = cs.fragment "updates" on 0 (%x, %at, %rows) : (!a, !i, !u) -> !a {
+  ^bb0(%a: tensor<40x50xf32>, %b: tensor<300xi32>, %u: tensor<300x50xf32>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %count = arith.constant 300 : index
+    %last = arith.constant 39 : index
+    %sums = scf.for %i = %c0 to %count step %c1 iter_args(%old = %a) -> (tensor<40x50xf32>) {
+      %g = tensor.extract %b[%i] : tensor<300xi32>
+      %j = arith.index_castui %g : i32 to index
+      %row = arith.minui %j, %last : index
+      %was = tensor.extract_slice %old[%row, 0] [1, 50] [1, 1] : tensor<40x50xf32> to tensor<50xf32>
+      %own = tensor.extract_slice %u[%i, 0] [1, 50] [1, 1] : tensor<300x50xf32> to tensor<50xf32>
+      %sum = linalg.map ins(%own : tensor<50xf32>) outs(%was : tensor<50xf32>) (%d: f32, %w: f32) {
+        %s = arith.addf %w, %d : f32
+        linalg.yield %s : f32
+      }
+      %put = tensor.insert_slice %sum into %old[%row, 0] [1, 50] [1, 1] : tensor<50xf32> into tensor<40x50xf32>
+      scf.yield %put : tensor<40x50xf32>
+    }
+    cs.return %sums : tensor<40x50xf32>
+  }
+  return %o#0, %o#1, %v#0, %v#1, %k, %z, %r, %s, %p, %q, %t : !a, !a, !a, !b, !a, !a, !r, !s, !c, !c, !a
 }
