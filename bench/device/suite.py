@@ -167,7 +167,13 @@ def script(name, timed):
 
 
 def top_k(limit):
-    environment = {**os.environ, "COMMSCHED_BIN": str(HERE / "wrapped")}
+    # The libraries that lie here are for the driver, and not for Python.
+    wrapped = HERE / "wrapped"
+    wrapped.mkdir(exist_ok=True)
+    driver = wrapped / "top_k_cuda_driver"
+    driver.write_text(f'#!/bin/sh\nLD_LIBRARY_PATH="{HERE}/lib:$LD_LIBRARY_PATH" exec "{HERE}/bin/top_k_cuda_driver" "$@"\n')
+    driver.chmod(0o755)
+    environment = {**os.environ, "COMMSCHED_BIN": str(wrapped)}
     status, out, errors, seconds = run([sys.executable, HERE / "top_k_cuda.py", "--quick"], limit, environment)
     return {**(last_object(out) or {}), "status": status, "seconds": seconds, "errors": tail(errors, 6)}
 
