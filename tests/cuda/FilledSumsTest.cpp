@@ -50,13 +50,14 @@ std::string programOf(const FilledSum &s) {
                                   "\n  } -> ", out, "\n");
   std::string text = absl::StrCat("  %zero = arith.constant ", s.constant, " : ", s.element, "\n  %e = tensor.empty() : ", out,
                                   "\n  %i = linalg.fill ins(%zero : ", s.element, ") outs(%e : ", out, ") -> ", out, "\n");
-  std::string results = out, names = "%r";
+  std::string results = out, names = "%r", given;
   switch (s.also) {
   case FilledSum::Also::Part: {
-    // Into half of what is filled.
+    // Into half of what is filled, in the memory of something, so that it is filled once for both.
+    given = absl::StrCat(", %e: tensor<", s.transposedOut ? "" : "2x", 2 * k, s.transposedOut ? "x2x" : "x", e, ">");
     std::string whole = s.transposedOut ? absl::StrCat("tensor<", 2 * k, "x2x", e, ">") : absl::StrCat("tensor<2x", 2 * k, "x", e, ">");
     std::string slice = s.transposedOut ? absl::StrCat("[1, 0] [", k, ", 2] [1, 1] : ") : absl::StrCat("[0, 1] [2, ", k, "] [1, 1] : ");
-    text = absl::StrCat("  %zero = arith.constant ", s.constant, " : ", s.element, "\n  %e = tensor.empty() : ", whole,
+    text = absl::StrCat("  %zero = arith.constant ", s.constant, " : ", s.element,
                         "\n  %w = linalg.fill ins(%zero : ", s.element, ") outs(%e : ", whole, ") -> ", whole,
                         "\n  %i = tensor.extract_slice %w", slice, whole, " to ", out, "\n  %s = ", generic, "%i", body,
                         "  %r = tensor.insert_slice %s into %w", slice, out, " into ", whole, "\n");
@@ -75,7 +76,7 @@ std::string programOf(const FilledSum &s) {
   case FilledSum::Also::Nothing:
     absl::StrAppend(&text, "  %r = ", generic, "%i", body);
   }
-  return absl::StrCat("func.func @f(%x: ", in, ") -> (", results, ") {\n", text, "  return ", names, " : ", results, "\n}\n");
+  return absl::StrCat("func.func @f(%x: ", in, given, ") -> (", results, ") {\n", text, "  return ", names, " : ", results, "\n}\n");
 }
 
 FilledSum drawSum(std::mt19937_64 &random) {

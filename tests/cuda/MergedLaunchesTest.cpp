@@ -4,6 +4,7 @@
 // Drawn sequences of elementwise nests have the bits of the host, whichever of their launches have become one;
 // and so have reductions that begin with a number.
 
+#include "passes/cuda/MergeLaunches.h"
 #include "tests/cases.h"
 #include "tests/cuda/Fragments.h"
 
@@ -271,6 +272,45 @@ TEST(MergedLaunches, AreThoseThatNeedTheirOwnElementsOnly) {
   EXPECT_EQ(own.launches, 1u);
   EXPECT_EQ(transposed.finding, "");
   EXPECT_EQ(transposed.launches, 2u);
+}
+
+// The same nests with the same parameters are another kernel where other ones of these are the same memory.
+TEST(MergedLaunches, AreToldApartByWhatIsTheSameMemory) {
+  Context context;
+  OwningOpRef<ModuleOp> module = context.parse(R"(
+func.func @a(%x: memref<4xf32>, %y: memref<4xf32>) { return }
+func.func @b(%z: memref<2x2xf32>) { return })");
+  ASSERT_TRUE(module) << context.error;
+  llvm::StringMap<cudaexport::NestKernels> nests;
+  auto add = [&](const char *name, size_t parameters) {
+    cudaexport::NestKernels &nest = nests[name];
+    nest.shape.form = cudaexport::NestShape::Form::Elementwise;
+    nest.shape.outputs = 4;
+    nest.accesses.resize(parameters);
+    for (auto &access : nest.accesses)
+      access.bytes = 16;
+    return &nest;
+  };
+  add("a", 2);
+  add("b", 1)->accesses[0].written = true;
+  cudaexport::LaunchMerger merger(*module, nests);
+  using Base = plan::CudaAddress::Base;
+  for (uint64_t shared = 0; shared < 2; ++shared) {
+    plan::CudaLaunch first, second;
+    first.kernel = "a";
+    second.kernel = "b";
+    first.arguments = {{Base::kScratch, 0, 0}, {Base::kScratch, 0, 64}};
+    second.arguments = {{Base::kScratch, 0, 64 * shared}};
+    plan::CudaFragment fragment;
+    fragment.steps = {first, second};
+    merger.run(fragment);
+    ASSERT_EQ(fragment.steps.size(), 1u);
+    const auto &merged = std::get<plan::CudaLaunch>(fragment.steps[0]);
+    auto kernel = module->lookupSymbol<func::FuncOp>(merged.kernel);
+    for (unsigned i = 0; i < 3; ++i)
+      EXPECT_EQ(bool(kernel.getArgAttr(i, "llvm.noalias")), i == 1 - shared) << merged.kernel << " " << i;
+  }
+  EXPECT_EQ(merger.kernels().size(), 2u);
 }
 
 // Both launches as one kernel, whatever they read.
