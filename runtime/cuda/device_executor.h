@@ -218,13 +218,14 @@ class DeviceExecutor : public RankExecutor, private ProgressEngine::Host {
   absl::Status PrepareSteps(OfFunction *function, const FunctionProgram &program);
   absl::Status PrepareLibrary();  // behind PrepareSteps of all functions
   absl::Status StartNccl();
-  void RecordGraphs();
-  void RecordRow(OfFunction *function, uint32_t lane, std::vector<uint32_t> ops);
-  void CountCommands();
   void TearDown();
   void ReleaseFlags();  // for which the device waits
   void LetGo();         // of what is on the device
 
+  // device_graphs.cc
+  void RecordGraphs();
+  void RecordRow(OfFunction *function, uint32_t lane, std::vector<uint32_t> ops);
+  void CountCommands();
   // device_calls.cc has what other threads call. device_executor.cc:
   void Run();
   void Loop();

@@ -52,6 +52,10 @@ class TraceRecorder {
   absl::Status Write(const std::string &path) const;
   // The text that Write writes.
   std::string ToJson() const;
+  bool empty() const {
+    MutexLock lock(&mu_);
+    return spans_.empty();
+  }
   // What has been recorded so far, in the order in which it ended.
   std::vector<TraceSpan> spans() const {
     MutexLock lock(&mu_);

@@ -88,6 +88,9 @@ def test_cs_run(machine, wanted, tmp_path, ranks, way):
     # Another order of what runs: the same bits.
     machine.cs_run(plan, *arguments(machine, "--steps", STEPS, "--save-params", tmp_path / "other"), COMMSCHED_FAKE_CUDA_SEED="7")
     assert params.read_bytes() == (tmp_path / "other").read_bytes()
+    # Launches one by one: the same.
+    machine.cs_run(plan, *arguments(machine, "--steps", STEPS, "--save-params", tmp_path / "single"), COMMSCHED_CUDA_GRAPHS="0")
+    assert params.read_bytes() == (tmp_path / "single").read_bytes()
     # Processes: their NCCL would be one of several, which the fake is not.
     if way == "host":
         machine.cs_run(plan, "--spawn", ranks, *arguments(machine, "--steps", STEPS, "--save-params", tmp_path / "spawned"))
@@ -330,6 +333,8 @@ def test_what_devices_do_not_have(machine, tmp_path):
     plan = machine.plans[2, "host"]
     for option, text in (("--trace", "there is no trace of them yet"), ("--profile", "there is no profile of them yet")):
         refused(machine, f"cs-run: plan is for CUDA devices: {text}", plan, option, tmp_path / "file")
+        assert not (tmp_path / "file").exists()
+    refused(machine, "cs-run: COMMSCHED_CUDA_GRAPHS must be 0 or 1, got: yes", plan, COMMSCHED_CUDA_GRAPHS="yes")
 
 
 def test_what_devices_do_not_have_in_python(machine):

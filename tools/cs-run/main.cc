@@ -223,8 +223,8 @@ absl::Status RunHere(const Options &options,
           : RunTrainers(options, std::move(image), trace, profile, &running, stopped);
   running.Finish();
   if (!status.ok() && options.spawned) WriteReport(options.report, status);
-  // A trace of what went wrong is worth as much as one of what did not.
-  if (trace != nullptr) {
+  // A trace of what went wrong is worth as much as one of what did not; not of what never began.
+  if (trace != nullptr && (status.ok() || !trace->empty())) {
     const std::string path = OwnPath(options, options.trace);
     absl::Status written = trace->Write(path);
     if (status.ok()) status = written;
