@@ -126,6 +126,8 @@ class Rank {
       Settle(nccl_.CommFinalize(comm_));
       nccl_.CommDestroy(comm_);
     } else {
+      // An abort waits for streams, and they for the host.
+      issuer_->Release();
       nccl_.CommAbort(comm_);
     }
   }
