@@ -45,6 +45,13 @@ absl::StatusOr<std::shared_ptr<const CudaMachine>> OpenCudaMachine(const PlanIma
   const cuda::MachineNeeds needs = CudaNeedsOf(image.plan(), options.cuda_device, ranks);
   if (absl::Status s = cuda::CheckMachine(needs); !s.ok()) return OfPlan(s);
   auto machine = std::make_shared<CudaMachine>();
+  if (const char *graphs = std::getenv("COMMSCHED_CUDA_GRAPHS"); graphs != nullptr) {
+    const absl::string_view text = graphs;
+    if (text != "0" && text != "1")
+      return absl::InvalidArgumentError(
+          absl::StrCat("COMMSCHED_CUDA_GRAPHS must be 0 or 1, got: ", text));
+    machine->graphs = text == "1";
+  }
   absl::StatusOr<cuda::DriverApi> driver = cuda::LoadDriver();
   if (!driver.ok()) return OfPlan(driver.status());
   machine->driver = *driver;
@@ -86,13 +93,7 @@ absl::StatusOr<std::unique_ptr<RankExecutor>> MakeCudaRank(
     }
     executor.id = *id;
   }
-  if (const char *graphs = std::getenv("COMMSCHED_CUDA_GRAPHS"); graphs != nullptr) {
-    const absl::string_view text = graphs;
-    if (text != "0" && text != "1")
-      return absl::InvalidArgumentError(
-          absl::StrCat("COMMSCHED_CUDA_GRAPHS must be 0 or 1, got: ", text));
-    executor.graphs = text == "1";
-  }
+  executor.graphs = machine.graphs;
   executor.transport = std::move(transport);
   executor.failures = std::move(failures);
   executor.deadline = options.deadline;

@@ -30,6 +30,7 @@ struct CudaMachine {
   // Of NCCL, for ranks that are all here. Others are given it (nccl_id.h).
   std::optional<cuda::NcclUniqueId> id;
   int first_device = 0;  // of the lowest rank here
+  bool graphs = true;    // COMMSCHED_CUDA_GRAPHS (device_executor.h)
 };
 
 // Whether `ranks` ranks of a plan for CUDA devices can run here as the options say. Errors: what
