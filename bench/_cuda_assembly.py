@@ -11,17 +11,12 @@ import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 from _tools import tool  # noqa: E402
+from commsched.tools import libdevice  # noqa: E402
 
 CUDA_WHEELS = sorted(pathlib.Path(sys.prefix).glob("lib/*/site-packages/nvidia/*"))
 TIME_LIMIT = 900  # seconds; only ends a hang
 RANKS = 4
 MODELS = ("digits", "transformer", "ResNet-50", "BERT-base")
-
-
-def libdevice():
-    """The path of NVIDIA's libdevice.10.bc, for functions without a polynomial; None if it is not here."""
-    folders = [pathlib.Path("/usr/local/cuda"), *CUDA_WHEELS]
-    return next((path for f in folders if (path := f / "nvvm/libdevice/libdevice.10.bc").exists()), None)
 
 
 def assembler():

@@ -4,7 +4,6 @@
 plans, and what is expected of them; there, `tar xf FILE.tar.xz && python3 cuda_device/suite.py` runs all of it within ten minutes and
 writes one file. Without --pack: packs, and runs it here; status 77 without a device."""
 import argparse
-import ctypes
 import os
 import pathlib
 import shutil
@@ -15,6 +14,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path += [str(HERE), str(HERE / "device")]
 from _tools import tool  # noqa: E402
+from cuda_fragments_device import has_device  # noqa: E402
 
 BINARIES = ("cs-run", "cuda_values_driver", "cuda_times_driver", "ops_cuda_test", "top_k_cuda_driver", "nccl_driver", "cuda_copy_driver", "cuda_nccl_driver")
 # What every machine has, in a version of its own that fits its loader.
@@ -45,21 +45,12 @@ def pack(folder):
         each.pack(folder)
 
 
-def device():
-    """Whether there is one."""
-    try:
-        driver, count = ctypes.CDLL("libcuda.so.1"), ctypes.c_int()
-    except OSError:
-        return False
-    return driver.cuInit(0) == 0 and driver.cuDeviceGetCount(ctypes.byref(count)) == 0 and count.value > 0
-
-
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--pack", type=pathlib.Path, metavar="FILE.tar.xz")
     parser.add_argument("--quick", action="store_true", help="without peers, sanitizers, and what needs long steps")
     arguments = parser.parse_args()
-    if arguments.pack is None and not device():
+    if arguments.pack is None and not has_device():
         print("cuda_device: needs a CUDA device; --pack packs it for a machine that has one")
         sys.exit(77)
     with tempfile.TemporaryDirectory() as temporary:

@@ -9,8 +9,6 @@
 
 #include "mlir/IR/IRMapping.h"
 
-#include "llvm/ADT/SetVector.h"
-
 using namespace mlir;
 
 namespace commsched::cudaexport {
@@ -18,8 +16,6 @@ namespace {
 
 // Of one kernel; more would not leave registers enough.
 constexpr size_t kMostMerged = 8, kMostArguments = 32;
-
-using Access = NestKernels::Access;
 
 bool overlap(const plan::CudaAddress &a, uint64_t bytesOfA, const plan::CudaAddress &b, uint64_t bytesOfB) {
   return a.base == b.base && a.index == b.index && a.offset < b.offset + bytesOfB && b.offset < a.offset + bytesOfA;
