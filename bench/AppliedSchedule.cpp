@@ -4,6 +4,7 @@
 #include "bench/AppliedSchedule.h"
 
 #include "passes/schedule/Apply.h"
+#include "passes/schedule/Credits.h"
 #include "passes/schedule/StepCosts.h"
 
 #include "llvm/ADT/StringMap.h"

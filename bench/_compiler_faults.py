@@ -122,7 +122,7 @@ FAULTS = [
     Fault("blocks of one number are one on all servers", "runtime/session/session_servers.cc",
           "shared->try_emplace({part.server, b},", "shared->try_emplace({0, b},", FUSED),
     # Staging.
-    Fault("what is received is used on the host", "passes/place/OverlapCopies.cpp",
+    Fault("what is received is used on the host", "passes/place/Overlapper.cpp",
           "createStart(builder, start.getLoc(), unique(key + \".to_device\"),\n                    await.getResult(), result, priority);",
           "createStart(builder, start.getLoc(), unique(key + \".to_device\"),\n                    input ? input : await.getResult(), result, priority);",
           STAGED),

@@ -12,15 +12,17 @@ from _examples import Example  # noqa: E402
 from _tools import tool  # noqa: E402
 
 RANKS = 4
-WAYS = ("nccl", "host")  # how gradients are summed: by NCCL, or by messages through pinned memory
+# How gradients are summed: by NCCL, by messages through pinned memory, or by two parameter servers.
+WAYS = ("nccl", "host", "servers")
 
 
 class Steps:
-    """An example, or "convolutions" (_cuda_models.py), on RANKS devices: its plans, values, batches, and JAX's losses.
+    """An example, or "convolutions" (_cuda_models.py), on RANKS devices: its plans, values, batches, and JAX's losses. whole: the
+    Transformer with its own batches, else with 4 sequences of 16 bytes.
 
     Raises LookupError where the example needs libdevice, and it is not here."""
 
-    def __init__(self, name, count, folder, ranks=RANKS):
+    def __init__(self, name, count, folder, ranks=RANKS, ways=WAYS, whole=True):
         import commsched
         import numpy as np
         from safetensors.numpy import save_file
@@ -30,12 +32,15 @@ class Steps:
             example = ConvolutionExample()
         else:
             example = Example(name)
+            if name == "transformer" and not whole:
+                example.module.GLOBAL_BATCH, example.module.CONTEXT = 4, 16
         batches = example.batches(count)
         np.savez(self.folder / "batch.npz", **{argument: np.concatenate([batch[i] for batch in batches])
                                                for i, argument in enumerate(example.batch_names)})
         cluster = commsched.Cluster(ranks, kind="cuda", gflops=30_000, gb_per_s=2_000)
-        for way in WAYS:
-            program = example.program(cluster, commsched.AllReduce(nccl=way == "nccl"))
+        for way in ways:
+            strategy = commsched.ParameterServers(servers=2) if way == "servers" else commsched.AllReduce(nccl=way == "nccl")
+            program = example.program(cluster, strategy)
             module = program.mlir(2)
             (self.folder / f"{way}.mlir").write_text(module)
             made = self._translate(module)

@@ -69,7 +69,7 @@ FAULTS = [
           "buffer.slot() == slot.slot;", "buffer.slot() == block.slot();", "servers"),
     Fault("a tensor may be in the messages of two blocks", SERVER_PLAN,
           "!Has(role.slots(), own.slot) || !slots.insert(own.slot).second", "!Has(role.slots(), own.slot)", "servers"),
-    Fault("a push that has been begun is left for any more urgent one", FRAMES, "? first : begun_.back();", "? first : first;", "servers"),
+    Fault("a push that has been begun is left for any more urgent one", FRAMES, "whole = data.has_push();", "whole = false;", "servers"),
     # Staging buffers and copies.
     Fault("a buffer waits for no other one that had its bytes", PLACES, "        after.push_back(frees.getFuture());\n",
           "        continue;\n", "copies"),

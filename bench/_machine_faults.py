@@ -8,7 +8,7 @@ TRAINER, TRAINERS = "runtime/core/trainer_link.cc", "runtime/core/trainers.cc"
 SERVER, CUTS = "runtime/core/server.cc", "runtime/core/server_cuts.cc"
 EVENTS, HEAP = "runtime/simulator/event_queue.h", "runtime/base/heap.h"
 LINK, MATCHER, PACKETS = "runtime/core/link_queue.h", "runtime/core/matcher.h", "runtime/core/packet_queue.h"
-SENDS = "runtime/core/message_sends.h"
+SENDS, URGENCY = "runtime/core/message_sends.h", "plan/urgency.h"
 PACKET_SIZE = "runtime/core/packet_size.h"
 LINK_END, GREETING = "runtime/core/link_end.cc", "runtime/core/greeting.cc"
 PART_ENDS, PROGRAM = "runtime/program/part_ends.h", "runtime/program/program.cc"
@@ -23,11 +23,11 @@ FAULTS = [
     Fault("a stream goes past an instruction that waits", CALLS,
           "if (candidate->waiting[head] != 0) break;", "if (candidate->waiting[head] != 0) continue;"),
     Fault("urgent instructions wait for those in order", CALLS,
-          "stream.compute && !stream.ready.empty() && std::get<1>(*stream.ready.begin()) < 0;", "false;"),
+          "stream.compute && ((!stream.ready.empty()", "false && ((!stream.ready.empty()"),
     Fault("deferred instructions of a positive priority count by it", CALLS,
-          "std::min(0, instruction.priority), call->number", "instruction.priority, call->number"),
+          "return {0, std::min(0, instruction.priority),", "return {0, instruction.priority,"),
     Fault("an urgent copy goes before those of the call before", CALLS,
-          "stream.ready.emplace(call->number, instruction.priority,", "stream.ready.emplace(0, instruction.priority,"),
+          "return {call.number, on_lane ? 0 : instruction.priority,", "return {0, on_lane ? 0 : instruction.priority,"),
     Fault("a stream is not woken", CALLS, "  actions->wake.push_back(instruction.stream);\n", ""),
     Fault("a call is retired before its last instruction ends", CALLS,
           "if (count_ == 0 || in_flight_[0]->remaining != 0) return nullptr;",
@@ -109,13 +109,13 @@ FAULTS = [
     Fault("a stall is never noticed", "runtime/base/stall_clock.h", "    return idle_;", "    return Clock::duration::zero();"),
     # What drives them: a run does what the simulator does.
     Fault("the simulator forgets the priorities of messages", SIMULATOR,
-          "{model->phases[at.phase].priority, communication->call,", "{0, communication->call,"),
+          "{{model->phases[at.phase].priority, communication->call}", "{{0, communication->call}"),
     Fault("the simulator forgets the credit of a link", SIMULATOR,
           "const double credit = double(model_.step->credit_bytes);", "const double credit = 0;"),
     Fault("a run forgets the priorities of messages", ENGINE,
-          "{PhaseAt(*active, at).priority, active->request.call,", "{0, active->request.call,"),
+          "{{PhaseAt(*active, at).priority, active->request.call}", "{{0, active->request.call}"),
     Fault("a run sends the last exchange first", ENGINE,
-          "active->request.call, active->begun, at.index,", "active->request.call, ~active->begun, at.index,"),
+          "active->request.call}, active->begun, at.index,", "active->request.call}, ~active->begun, at.index,"),
     # What happens at one time on the virtual clock.
     Fault("the later of two lists of events of one time comes first", EVENTS, "a.order > b.order;", "a.order < b.order;"),
     Fault("an event of now is added to a list that has ended", EVENTS,
@@ -144,6 +144,16 @@ FAULTS = [
           "&& false) ++child"),
     # Packets.
     Fault("packets hold the least urgent message first", PACKETS, "b.order < a.order;", "a.order < b.order;"),
+    Fault("of messages, those of the earlier call go first", URGENCY,
+          "friend auto operator<=>(const Urgency &, const Urgency &) = default;",
+          "friend bool operator==(const Urgency &, const Urgency &) = default;\n"
+          "  friend auto operator<=>(const Urgency &a, const Urgency &b) {\n"
+          "    return std::pair(a.call, a.priority) <=> std::pair(b.call, b.priority);\n  }"),
+    Fault("of equal priorities, those of the later call go first", URGENCY,
+          "friend auto operator<=>(const Urgency &, const Urgency &) = default;",
+          "friend bool operator==(const Urgency &, const Urgency &) = default;\n"
+          "  friend auto operator<=>(const Urgency &a, const Urgency &b) {\n"
+          "    return std::pair(a.priority, b.call) <=> std::pair(b.priority, a.call);\n  }"),
     Fault("a part is sent again", PACKETS, "      first.written += size;\n", ""),
     # How long packets are.
     Fault("pauses are taken for a fast link", PACKET_SIZE, "longer = Wanted(passed_)", "longer = Wanted(writing_)"),

@@ -102,11 +102,11 @@ def compile_plan(folder, name, program, ranks, rate, policy, calibration=None, a
     source, of_cluster = folder / f"{name}.step.mlir", folder / f"{name}.cluster.mlir"
     plan = Plan(folder / f"{name}.{policy}.plan", folder / f"{name}.{policy}.mlir")
     costs = f" calibration={calibration}" if calibration else ""
-    way = f"parameter-server-pipeline=servers={servers}" if servers else "all-reduce-pipeline="
+    way = f"parameter-server-pipeline=servers={servers}" if servers else f"all-reduce-pipeline=algorithm={algorithm}"
     if not plan.path.exists():
         source.write_text(program)
         of_cluster.write_text(cluster(ranks, rate))
-        call(tool("cs-opt"), source, f"--cs-{way} cluster={of_cluster} schedule={policy} algorithm={algorithm}{costs} {options}", "-o",
+        call(tool("cs-opt"), source, f"--cs-{way} cluster={of_cluster} schedule={policy}{costs} {options}", "-o",
              plan.schedule)
         call(tool("cs-translate"), "--mlir-to-plan", plan.schedule, "-o", plan.path)
     text = plan.schedule.read_text()
@@ -133,8 +133,10 @@ class Cluster:
         at = [f"{address}:{self._port}" for address in self.network.addresses]
         common, text = ["--insecure", "--deadline", 60], dict(stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         to = ["--role", "trainer", "--servers", ",".join(at[self.ranks:])] if self.servers else []
-        ranks = [self.network.start(rank, [tool("cs-run"), plan, "--rank", rank, "--peers", ",".join(at[:self.ranks]), *to, *common, *options,
-                                           *of_ranks], **text) for rank in range(self.ranks)]
+        if not self.servers or {"--calibrate", "--tune"} & {*options, *of_ranks}:  # else trainers do not talk to each other
+            to += ["--peers", ",".join(at[:self.ranks])]
+        ranks = [self.network.start(rank, [tool("cs-run"), plan, "--rank", rank, *to, *common, *options, *of_ranks], **text)
+                 for rank in range(self.ranks)]
         return ranks + [self.network.start(self.ranks + server, [tool("cs-run"), plan, "--role", "server", "--index", server, "--listen",
                                                                  at[self.ranks + server], *common, "--emulate"], **text)
                         for server in range(self.servers)]
@@ -169,27 +171,6 @@ class Cluster:
             of_rank.update(communicating_ns=of_rank["quiet_ns"], slowdown_percent=0)
         path.write_text(json.dumps(measured))
         return path, measured
-
-
-def packet_bytes(rate):
-    """Of the gRPC transport on a link of `rate` bits per second: the rule of plan/packets.h."""
-    size = 1 << 20
-    while size > 1 << 16 and size * 8 / (rate * PAYLOAD) > 4e-3:
-        size //= 2
-    return size
-
-
-def under_load(measured, rate, folder):
-    """A calibration file in which a round takes as long as on a busy network: --calibrate
-    measures an idle one. An urgent message waits until what cannot be overtaken any more
-    has left: two packets of the gRPC transport, and as much in the socket as hosts.NOTSENT_BYTES."""
-    ahead_ns = (2 * packet_bytes(rate) + hosts.NOTSENT_BYTES) * 8 / (rate * PAYLOAD) * 1e9
-    loaded = json.loads(json.dumps(measured))
-    for of_rank in loaded["exchanges"]:
-        of_rank["round_ns"] += round(ahead_ns)
-    path = folder / "loaded.json"
-    path.write_text(json.dumps(loaded))
-    return path
 
 
 def simulate(plan, steps, calibration, folder):

@@ -45,7 +45,7 @@ def program(path):
     """A profile as a program of level 0."""
     option = importer(path)
     # Activations only order the ops, and nothing is run.
-    small = ["--profile-activations=false"] if option.startswith("--import") else []
+    small = ["--profile-activations=false"] if option == "--import-pipedream" else []
     return run([tool("cs-translate"), option, *small, path]).stdout
 
 

@@ -4,9 +4,10 @@
 // cuda_times_driver PLAN [--repeats N] [--below BATCH=K]...: how long each kernel of a step takes on a CUDA
 // device, a library's as well. The launches of the step run in the order of the plan, on memory that is placed
 // as the runtime places it, with drawn slots and batches (integers from 0 to below K, by default 2). Where a
-// fragment comes first each of its steps is timed: those before it run once, then it runs N times (by default
+// fragment comes first each of its steps is timed, behind those before it: it runs N times (by default
 // 20; less often if it takes long), all enqueued before the device may begin, so the time is the device's. What
-// lies in a cache is still there then: in a step a kernel may take longer. Communication is left out.
+// lies in a cache is still there then: in a step a kernel may take longer. What it may have written is put back
+// then, for which there must be as much memory again, and it runs once. Communication is left out.
 //
 // A JSON object for each step of a fragment, those that take most of a step first: "us" of one run, "count" of
 // runs in a step, "ms" of both; "bytes" of the fragment's inputs and outputs that it names, each once, beside
@@ -58,17 +59,41 @@ struct Row {
   double ms() const { return us * count * 1e-3; }
 };
 
-// From the offset to the next one that the fragment names: what is there, about.
-uint64_t ScratchBehind(const plan::CudaFragment &fragment, uint64_t offset) {
-  uint64_t next = fragment.scratch_bytes;
-  for (const auto &step : fragment.steps) {
-    const auto *kernel = std::get_if<plan::CudaLaunch>(&step);
-    for (const plan::CudaAddress &address :
-         kernel != nullptr ? kernel->arguments : std::get<plan::CudaLibraryCall>(step).operands)
-      if (address.base == plan::CudaAddress::Base::kScratch && address.offset > offset)
-        next = std::min(next, address.offset);
+const std::vector<plan::CudaAddress> &AddressesIn(const plan::CudaFragment &fragment, size_t step) {
+  const auto *kernel = std::get_if<plan::CudaLaunch>(&fragment.steps[step]);
+  return kernel != nullptr ? kernel->arguments : std::get<plan::CudaLibraryCall>(fragment.steps[step]).operands;
+}
+
+// Offsets of scratch memory that the fragment names, and its end: from one to the next is what is there, about.
+std::set<uint64_t> ScratchOf(const plan::CudaFragment &fragment) {
+  std::set<uint64_t> offsets = {fragment.scratch_bytes};
+  for (size_t s = 0; s < fragment.steps.size(); ++s) {
+    for (const plan::CudaAddress &address : AddressesIn(fragment, s))
+      if (address.base == plan::CudaAddress::Base::kScratch) offsets.insert(address.offset);
   }
-  return next - offset;
+  return offsets;
+}
+
+// Bytes of device memory.
+struct Place {
+  cuda::DevicePtr at = 0;
+  uint64_t bytes = 0;
+};
+
+// Where a step may write: outputs that it names, scratch memory from what it names on.
+std::vector<Place> WrittenBy(const FunctionProgram &function, const PlacedStep::Launch &launched, size_t number) {
+  const plan::CudaFragment &fragment = *launched.fragment;
+  std::set<uint32_t> outputs;
+  uint64_t scratch = fragment.scratch_bytes;
+  for (const plan::CudaAddress &address : AddressesIn(fragment, number)) {
+    if (address.base == plan::CudaAddress::Base::kScratch) scratch = std::min(scratch, address.offset);
+    if (address.base == plan::CudaAddress::Base::kOutput) outputs.insert(fragment.inputs + address.index);
+  }
+  std::vector<Place> written;
+  for (uint32_t i : outputs)
+    written.push_back({launched.places[i], function.buffers[launched.launch->operands[i]].type.bytes});
+  written.push_back({launched.places.back() + scratch, fragment.scratch_bytes - scratch});
+  return written;
 }
 
 class Times {
@@ -76,10 +101,21 @@ class Times {
   Times(CudaBench &bench, const Program &program, int repeats,
         const std::map<std::string, uint32_t> &below)
       : bench_(bench), program_(program), repeats_(repeats), step_(bench, program, below), gate_(step_.MakeFlag()) {
+    uint64_t most = 0;
+    for (const PlacedStep::Launch &launched : step_.launches()) {
+      for (size_t s = 0; s < launched.steps.size(); ++s) {
+        uint64_t bytes = 0;
+        for (const Place &place : WrittenBy(step_.function(), launched, s)) bytes += place.bytes;
+        most = std::max(most, bytes);
+      }
+    }
+    kept_ = bench_.Allocate(most);
     __atomic_store_n(gate_, 0, __ATOMIC_RELEASE);
     nothing_ = 1;
     for (int i = 0; i < 10; ++i) nothing_ = std::min(nothing_, Gated({}, 0));
   }
+  ~Times() { bench_.Free(kept_); }
+  Times(const Times &) = delete;
 
   void Run();
 
@@ -87,7 +123,9 @@ class Times {
   // Of `count` runs, and what waiting for nothing takes.
   double Gated(const PlacedStep::Step &step, int count);
   double SecondsOf(const PlacedStep::Step &step);
-  Row Describe(const PlacedStep::Launch &launched, size_t step) const;
+  Row Describe(const PlacedStep::Launch &launched, size_t step, const std::set<uint64_t> &scratch) const;
+  // Copies what is there to memory that nobody else uses, or back.
+  void Keep(const std::vector<Place> &places, bool back);
 
   CudaBench &bench_;
   const Program &program_;
@@ -96,7 +134,19 @@ class Times {
   uint32_t *const gate_;  // the device waits until it is as large as the last turn
   uint32_t turn_ = 0;
   double nothing_ = 0;  // what Gated takes without runs
+  cuda::DevicePtr kept_ = 0;
 };
+
+void Times::Keep(const std::vector<Place> &places, bool back) {
+  cuda::DevicePtr kept = kept_;
+  for (const Place &place : places) {
+    if (place.bytes == 0) continue;
+    bench_.Check(bench_.driver().MemcpyAsync(back ? place.at : kept, back ? kept : place.at, place.bytes,
+                                             bench_.stream()),
+                 "cuMemcpyAsync");
+    kept += place.bytes;
+  }
+}
 
 double Times::Gated(const PlacedStep::Step &step, int count) {
   bench_.Check(
@@ -135,7 +185,7 @@ double Times::SecondsOf(const PlacedStep::Step &step) {
   return std::max(shortest, 0.0) / count;
 }
 
-Row Times::Describe(const PlacedStep::Launch &launched, size_t number) const {
+Row Times::Describe(const PlacedStep::Launch &launched, size_t number, const std::set<uint64_t> &offsets) const {
   const plan::CudaFragment &fragment = *launched.fragment;
   const auto &step = fragment.steps[number];
   const auto *kernel = std::get_if<plan::CudaLaunch>(&step);
@@ -144,9 +194,10 @@ Row Times::Describe(const PlacedStep::Launch &launched, size_t number) const {
   uint64_t bytes = 0, scratch = 0;
   std::set<uint32_t> operands;
   std::set<uint64_t> pieces;
-  for (const plan::CudaAddress &address : kernel != nullptr ? kernel->arguments : call->operands) {
+  for (const plan::CudaAddress &address : AddressesIn(fragment, number)) {
     if (address.base == plan::CudaAddress::Base::kScratch) {
-      if (pieces.insert(address.offset).second) scratch += ScratchBehind(fragment, address.offset);
+      const auto next = offsets.upper_bound(address.offset);
+      if (pieces.insert(address.offset).second && next != offsets.end()) scratch += *next - address.offset;
       continue;
     }
     const uint32_t first = address.base == plan::CudaAddress::Base::kInput ? 0 : fragment.inputs;
@@ -187,13 +238,17 @@ void Times::Run() {
   for (const PlacedStep::Launch &launched : step_.launches()) {
     bench_.set_where("fragment " + launched.fragment->symbol + ": ");
     auto [of, fresh] = rows.try_emplace(launched.launch->fragment);
-    for (size_t s = 0; fresh && s < launched.steps.size(); ++s) {
-      Row row = Describe(launched, s);
-      for (size_t before = 0; before < s; ++before) step_.Enqueue(launched.steps[before]);
-      row.us = SecondsOf(launched.steps[s]) * 1e6;
-      of->second.push_back(std::move(row));
-    }
+    const std::set<uint64_t> offsets = fresh ? ScratchOf(*launched.fragment) : std::set<uint64_t>();
     for (size_t s = 0; s < launched.steps.size(); ++s) {
+      if (fresh) {
+        // As each of the steps behind it has to find what one run of this one makes.
+        const std::vector<Place> written = WrittenBy(step_.function(), launched, s);
+        Row row = Describe(launched, s, offsets);
+        Keep(written, /*back=*/false);
+        row.us = SecondsOf(launched.steps[s]) * 1e6;
+        Keep(written, /*back=*/true);
+        of->second.push_back(std::move(row));
+      }
       step_.Enqueue(launched.steps[s]);
       ++of->second[s].count;
       ++steps;

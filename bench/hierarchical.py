@@ -14,8 +14,7 @@ emulated: 4 nodes of 4 devices, each node a process on a host of its own with a 
 Gbit/s (net/hosts.py). Inside a node links have 3.84 times as much for each device: what PCIe 3
 (12 GB/s) is to 25 Gbit/s. Times of the profile are scaled so that communication between nodes
 takes as long as compute (_shaped.py). Plans are made with links as --calibrate measures them on
-the same network, in which a round takes as long as on a busy one (_shaped.under_load); the bound
-is for those of the idle one. All-reduces go around a ring, as in shaped_step: a host sends to one other
+the same network. All-reduces go around a ring, as in shaped_step: a host sends to one other
 then, so that one queue orders everything on its link.
 
 simulated: 16 nodes of 8 devices, 25 Gbit/s between nodes, times of the profile as they are; inside
@@ -93,12 +92,10 @@ def emulate(model, network, folder, figures, algorithm):
     program, _ = model.scaled(model.factor(NODES, rate, 1))
     wire = rate * _shaped.PAYLOAD
     of_cluster = cluster(NODES, DEVICES, wire / 1e6, INSIDE * wire / 1e6)
-    calibration, measured = hosts_of.calibrate(Plan(folder, program, of_cluster, "ours", algorithm=algorithm).path, rate)
-    loaded = _shaped.under_load(measured, rate, folder)
-    bound_ns = Plan(folder, program, of_cluster, "ours", calibration, algorithm).bound_ns
-    plans = {way: Plan(folder, program, of_cluster, way, loaded, algorithm) for way in WAYS}
+    calibration, _ = hosts_of.calibrate(Plan(folder, program, of_cluster, "ours", algorithm=algorithm).path, rate)
+    plans = {way: Plan(folder, program, of_cluster, way, calibration, algorithm) for way in WAYS}
     seconds = {way: _shaped.step_seconds(hosts_of.emulate(plan.path, STEPS), WARM_UP) for way, plan in plans.items()}
-    figures.add("emulated", model.name, seconds, bound_ns, plans["ours"].shards,
+    figures.add("emulated", model.name, seconds, plans["ours"].bound_ns, plans["ours"].shards,
                 simulate(plans["ours"], "--read-calibration", calibration))
 
 

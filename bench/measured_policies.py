@@ -18,7 +18,9 @@ for real training --profile, measure, with the tools' defaults:
 First a run with --tune tries all but the last on its own steps (with servers on blocks as the solver cuts them, which stay), and says
 which one it keeps: ours. Then runs of ours and of every other policy follow in turn, --rounds times; a policy's time is the median over
 them. So what was measured to choose is not what is compared, and ours has a run of its own. The solver's own plan is ours too,
-and no other. After two rounds a policy whose best time is a tenth behind another's worst is left out of further ones.
+and no other. After two rounds a policy whose best time is a tenth behind another's worst is left out of further ones. Where runs differ so much
+that the median of ours, or of the fastest other, is not known to 0.4 %, those two, and whoever is within 2 % of them, have more rounds: three
+times as many at most. That does not look at which of them is ahead.
 
 The bound is that of the compiler for the program's order of ops and the links as calibrated; a measurement is below it if
 it is shorter by more than the clocks' error, a thousandth. Needs root and iproute2.
@@ -28,6 +30,7 @@ soon as it is, and another call goes on there.
 """
 import argparse
 import json
+import math
 import os
 import pathlib
 import re
@@ -51,6 +54,7 @@ SLOW = 1.5  # seconds of a step from which runs and trials have fewer steps
 STEPS, FEWER_STEPS, TRIAL_STEPS, FEWER_TRIAL_STEPS = 8, 6, 10, 5
 CLOCK_ERROR = 1e-3
 BEHIND = 1.1  # left out after two rounds
+UNCLEAR, NEAR, MORE = 0.004, 1.02, 3  # standard error of a median; over the fastest; so many times the rounds
 KEPT = re.compile(r"tuning: ms of a step: (.*); (\S+) is kept after (\d+) steps, in which trials cost (\S+) s")
 
 
@@ -84,10 +88,12 @@ class Case:
     def in_turn(self, rounds, measure):
         """Seconds of "tuned" and each other policy, by round; each takes another turn in each."""
         times = self.found["times"]
-        for number in range(rounds):
-            order = ["tuned", *OTHERS]
+        for number in range(MORE * rounds if rounds > 1 else 1):
+            order, near = ["tuned", *OTHERS], None
+            if number >= rounds and not (near := self._unclear()):
+                return
             for name in order[number % len(order):] + order[:number % len(order)]:
-                if len(times.get(name, [])) > number or (number >= 2 and self._behind(name)):
+                if len(times.get(name, [])) > number or (number >= 2 and self._behind(name)) or (near and name not in near):
                     continue
                 if number > 0 and time.monotonic() > self.until:
                     return
@@ -98,6 +104,18 @@ class Case:
     def _behind(self, name):
         times = self.found["times"]
         return min(times[name]) > BEHIND * min(max(times[other]) for other in times)
+
+    def _unclear(self):
+        """Those who need another round: none, if the medians that are compared are known well enough."""
+        medians = {name: statistics.median(each) for name, each in self.found["times"].items()}
+        best = min((name for name in medians if name != "tuned"), key=medians.get)
+
+        def error(name):  # of the median of a normal distribution
+            each = self.found["times"][name]
+            return math.sqrt(math.pi / 2 / len(each)) * statistics.stdev(each) / medians[name]
+        if max(error("tuned"), error(best)) <= UNCLEAR:
+            return set()
+        return {"tuned"} | {name for name in medians if medians[name] <= NEAR * medians[best]}
 
     def _check_time(self):
         if time.monotonic() > self.until:

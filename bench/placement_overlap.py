@@ -205,9 +205,8 @@ def run(plan, steps, initial, rate, certificates, folder, congestion):
         for rank in range(TRAINERS):
             extra = ["--metrics-json", metrics, "--trace", trace] if rank == 0 else []
             processes.append(network.start(
-                rank, [*common, "--role", "trainer", "--rank", rank, "--peers", ",".join(at[:TRAINERS]), "--servers",
-                       ",".join(at[TRAINERS:]), "--tls-server-name", "commsched", "--listen-any", "--emulate",
-                       "--steps", steps, *extra], stdout=logs[rank], stderr=subprocess.STDOUT))
+                rank, [*common, "--role", "trainer", "--rank", rank, "--servers", ",".join(at[TRAINERS:]),
+                       "--tls-server-name", "commsched", "--emulate", "--steps", steps, *extra], stdout=logs[rank], stderr=subprocess.STDOUT))
         status = [process.wait(TIME_LIMIT) for process in reversed(processes)]
         for log in logs:
             log.seek(0)

@@ -7,8 +7,7 @@ ranks, each on a host of its own with a link of 1 or 2 Gbit/s (net/hosts.py). De
 wait for the times of the profile, scaled so that communication is 0.5, 1 or 2 times
 compute (_shaped.py); messages are sent by the gRPC transport, without TLS. --calibrate
 measures the links on the same network, once for each rate; plans of each policy are
-made with these costs, in which a round takes as long as on a busy network
-(_shaped.under_load), run in turn, and compared:
+made with these costs, run in turn, and compared:
 
     fifo            a message per tensor, first come, first served
     fixed-buckets   buckets as in PyTorch DDP, and its barrier
@@ -18,7 +17,7 @@ made with these costs, in which a round takes as long as on a busy network
 All-reduce is around a ring, for all policies. A step's time is the mean from the
 beginning of one step to that of the next, without the first two, of the rank where it is
 longest. The bound is the certified one (`bound_ns`) for the program's order of ops and the
-links as calibrated, idle; the prediction that of `cs-run --simulate`, with the same.
+links as calibrated; the prediction that of `cs-run --simulate`, with the same.
 Buckets and ByteScheduler run where communication equals compute only; --all-policies
 runs them everywhere.
 
@@ -43,16 +42,14 @@ SECONDS = 10  # that a run takes, at most MOST_STEPS and at least LEAST_STEPS st
 LEAST_STEPS, MOST_STEPS = 5, 8
 
 
-def case(cluster, calibrations, model, rate, share, policies, keep):
-    """What of each policy was measured and predicted. `calibrations`: of the idle network,
-    and as rounds take when it is busy."""
+def case(cluster, calibration, model, rate, share, policies, keep):
+    """What of each policy was measured and predicted."""
     program, _ = model.scaled(model.factor(RANKS, rate, share))
     name = f"{model.name}.{rate / 1e9:g}gbit.{share:g}"
-    calibration, loaded = calibrations
     bound_ns = _shaped.compile_plan(cluster.folder, name, program, RANKS, rate, "fifo", calibration).bound_ns
     rows = {}
     for policy in policies:
-        plan = _shaped.compile_plan(cluster.folder, name, program, RANKS, rate, policy, loaded)
+        plan = _shaped.compile_plan(cluster.folder, name, program, RANKS, rate, policy, calibration)
         steps = max(LEAST_STEPS, min(MOST_STEPS, 2 + round(SECONDS * 1e9 / plan.period_ns)))
         predicted = _shaped.simulate(plan.path, steps, calibration, cluster.folder)
         measured = cluster.emulate(plan.path, steps)
@@ -104,13 +101,11 @@ def main():
                       f"{statistics.median(e['round_ns'] for e in measured['exchanges']) / 1e3:.0f} us, each further message "
                       f"{statistics.median(e['message_ns'] for e in measured['exchanges']) / 1e3:.0f} us", flush=True)
                 for model in models:
-                    loaded = _shaped.under_load(measured, rate, cluster.folder)
                     for share in map(float, shares):
                         print(f"{model.name}, {model.bytes / 1e6:.0f} MB, {rate / 1e9:g} Gbit/s, communication "
                               f"{share:g} times compute", flush=True)
                         policies = chosen if options.all_policies or share == 1 else chosen[:2]
-                        cases[model.name, rate, share] = case(cluster, (calibration, loaded), model, rate, share, policies,
-                                                              options.keep)
+                        cases[model.name, rate, share] = case(cluster, calibration, model, rate, share, policies, options.keep)
     print(json.dumps(summary(cases)))
     return 0
 

@@ -106,9 +106,8 @@ def emulated(model, rate, share, steps, rounds, buckets):
         folder = pathlib.Path(name)
         cluster, ddp = _shaped.Cluster(network, folder), Ddp(network, folder)
         first = _shaped.compile_plan(folder, model.name, program, RANKS, rate, "priority")
-        _, measured = cluster.calibrate(first.path, rate)
-        loaded = _shaped.under_load(measured, rate, folder)
-        plan = _shaped.compile_plan(folder, model.name, program, RANKS, rate, "solver", loaded)
+        calibration, _ = cluster.calibrate(first.path, rate)
+        plan = _shaped.compile_plan(folder, model.name, program, RANKS, rate, "solver", calibration)
         rows, tried = [], [DEFAULT, *buckets]
         for _ in range(rounds):
             ours = _shaped.step_seconds(cluster.emulate(plan.path, steps + 3))

@@ -17,6 +17,10 @@ if(NVCC_PROGRAM)
   file(GLOB cuda_targets ${cuda_top}/targets/${CMAKE_SYSTEM_PROCESSOR}-linux)
   find_path(CUDA_RUNTIME_INCLUDE_DIR cuda_runtime_api.h
             HINTS ${cuda_top}/include ${cuda_targets}/include)
+  # CUB has DeviceTopK from CCCL 3.2 on, which comes with CUDA 13.2; an older nvcc takes the one of the wheels.
+  file(GLOB cuda_cccl ${CMAKE_SOURCE_DIR}/.venv/lib/python3*/site-packages/nvidia/cu13/include/cccl)
+  find_path(CUB_TOP_K_INCLUDE_DIR cub/device/device_topk.cuh
+            HINTS ${cuda_top}/include/cccl ${cuda_targets}/include/cccl ${cuda_cccl})
   find_library(CUDA_RUNTIME_LIBRARY cudart_static
                HINTS ${cuda_top} ${cuda_targets} PATH_SUFFIXES lib64 lib)
 endif()
@@ -37,16 +41,18 @@ elseif(cuda_build AND NOT cuda_found)
                       "scripts/setup.sh --tests installs them")
 endif()
 
-# commsched_cuda_objects(<out> <source>...): compiles .cu files for sm_90, and to
+# commsched_cuda_objects(<out> [INCLUDE <directory>...] <source>...): compiles .cu files for sm_90, and to
 # PTX that other devices from sm_80 on translate when it is loaded. Products and
 # sums are rounded one by one, as the kernels of the CPU do it.
 function(commsched_cuda_objects out)
-  foreach(source ${ARGN})
+  cmake_parse_arguments(arg "" "" "INCLUDE" ${ARGN})
+  list(TRANSFORM arg_INCLUDE PREPEND -I)
+  foreach(source ${arg_UNPARSED_ARGUMENTS})
     get_filename_component(name ${source} NAME)
     set(object ${CMAKE_CURRENT_BINARY_DIR}/${name}.o)
     add_custom_command(
       OUTPUT ${object}
-      COMMAND ${NVCC_PROGRAM} -std=c++20 -O3 --fmad=false -I${CMAKE_SOURCE_DIR} -Xcompiler -fPIC
+      COMMAND ${NVCC_PROGRAM} -std=c++20 -O3 --fmad=false -I${CMAKE_SOURCE_DIR} ${arg_INCLUDE} -Xcompiler -fPIC
               -ccbin ${CMAKE_CXX_COMPILER}
               -gencode arch=compute_90,code=sm_90 -gencode arch=compute_80,code=compute_80
               -MD -MF ${object}.d -c ${CMAKE_CURRENT_SOURCE_DIR}/${source} -o ${object}

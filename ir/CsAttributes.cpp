@@ -24,7 +24,7 @@ void CsDialect::registerAttributes() {
 
 LogicalResult DeviceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  DeviceKind, int64_t gflops, int64_t gbPerS,
-                                 int64_t copyMbPerS) {
+                                 int64_t copyMbPerS, int64_t copyLatencyNs) {
   if (gflops <= 0)
     return emitError() << "gflops of a device must be positive, got: "
                        << gflops;
@@ -34,6 +34,9 @@ LogicalResult DeviceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (copyMbPerS < 0)
     return emitError() << "copy_mb_per_s of a device must be positive, got: "
                        << copyMbPerS;
+  if (copyLatencyNs < 0)
+    return emitError() << "copy_latency_ns of a device must not be negative, got: "
+                       << copyLatencyNs;
   return success();
 }
 

@@ -44,10 +44,12 @@ def Cs_DeviceAttr : Cs_Attr<"Device", "device"> {
     `gflops`: 1e9 floating-point operations per second; `gb_per_s`: 1e9 bytes
     per second of its memory. Both positive. `copy_mb_per_s`: 1e6 bytes per second
     of each of its copy engines; without it they are as fast as the memory.
+    `copy_latency_ns`: that a copy to or from the host takes its engine beside its bytes, not negative.
   }];
   let parameters = (ins EnumParameter<Cs_DeviceKind>:$kind, "int64_t":$gflops,
                         "int64_t":$gb_per_s,
-                        DefaultValuedParameter<"int64_t", "0">:$copy_mb_per_s);
+                        DefaultValuedParameter<"int64_t", "0">:$copy_mb_per_s,
+                        DefaultValuedParameter<"int64_t", "0">:$copy_latency_ns);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

@@ -57,22 +57,36 @@ void CsDialect::initialize() {
   addBytecodeInterface(*this);
 }
 
-/// `attr` says how the communication of a step was scheduled.
-static LogicalResult verifySchedule(Operation *op, NamedAttribute attr) {
+/// `attr` belongs on a step whose values have been placed, of `level`.
+static LogicalResult verifyOfPlacedStep(Operation *op, NamedAttribute attr, StringRef level) {
   StringRef name = attr.getName();
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function || !function->hasAttr(CsDialect::kStepAttr))
     return op->emitOpError() << "'" << name << "' belongs on the function "
                              << "with '" << CsDialect::kStepAttr << "'";
-  if (!isa<ScheduleAttr>(attr.getValue()))
-    return op->emitOpError() << "'" << name << "' must be a #cs.schedule, got: "
-                             << attr.getValue();
   for (auto [index, type] : llvm::enumerate(function.getArgumentTypes()))
     if (!isa<PlacedType>(type))
       return op->emitOpError() << "'" << name << "' belongs on a function of "
-                               << "level 2, got argument " << index
+                               << level << ", got argument " << index
                                << " of type " << type;
   return success();
+}
+
+/// `attr` says how the communication of a step was scheduled.
+static LogicalResult verifySchedule(Operation *op, NamedAttribute attr) {
+  if (op->hasAttr(CsDialect::kStepAttr) && !isa<ScheduleAttr>(attr.getValue()))
+    return op->emitOpError() << "'" << attr.getName().strref() << "' must be a #cs.schedule, got: "
+                             << attr.getValue();
+  return verifyOfPlacedStep(op, attr, "level 2");
+}
+
+/// `attr` says what becomes of the gradients of the workers, where that is no mean.
+static LogicalResult verifyReduction(Operation *op, NamedAttribute attr) {
+  auto reduction = dyn_cast<ReductionAttr>(attr.getValue());
+  if (!reduction || reduction.getValue() != Reduction::sum)
+    return op->emitOpError() << "'" << attr.getName().strref() << "' must be #cs<reduction sum>, got: "
+                             << attr.getValue();
+  return verifyOfPlacedStep(op, attr, "level 1 or 2");
 }
 
 /// What goes by rows has as many as all results.
@@ -124,6 +138,8 @@ LogicalResult CsDialect::verifyOperationAttribute(Operation *op,
   }
   if (name == kScheduleAttr)
     return verifySchedule(op, attr);
+  if (name == kReductionAttr && isa<FunctionOpInterface>(op)) // passes have it on ops, too
+    return verifyReduction(op, attr);
   if (name == kNcclAttr) {
     if (!isa<StartOp>(op))
       return op->emitOpError() << "'" << name << "' belongs on a cs.start";

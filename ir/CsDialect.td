@@ -55,6 +55,8 @@ def Cs_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral kByRowsAttr = "cs.by_rows";
     // Of the step at level 2: how its communication was scheduled (ScheduleAttr).
     static constexpr ::llvm::StringLiteral kScheduleAttr = "cs.schedule";
+    // Of the step of levels 1 and 2, where gradients are sums over the workers (ReductionAttr).
+    static constexpr ::llvm::StringLiteral kReductionAttr = "cs.reduction";
     // Of a cs.start at level 2: NCCL makes the collective (NcclAttr).
     static constexpr ::llvm::StringLiteral kNcclAttr = "cs.nccl";
   }];

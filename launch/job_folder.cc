@@ -148,8 +148,12 @@ absl::StatusOr<std::string> JobFolder::Agree(const std::string &name,
   const std::string file = absl::StrCat(path_, "/", name);
   const std::string own = absl::StrCat(file, ".", getpid());
   const int fd = open(own.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-  const bool written = fd >= 0 && write(fd, text.data(), text.size()) == ssize_t(text.size());
+  const ssize_t size = fd >= 0 ? write(fd, text.data(), text.size()) : -1;
+  const bool written = size == ssize_t(text.size());
+  if (size >= 0 && !written) errno = ENOSPC;
+  const int error = errno;
   if (fd >= 0) close(fd);
+  errno = error;
   // Whole or not at all, and once.
   const bool there = written && (link(own.c_str(), file.c_str()) == 0 || errno == EEXIST);
   absl::Status status = there ? absl::OkStatus() : Failed(file, "written");

@@ -90,10 +90,20 @@ std::string HostOfPeer(int fd) {
 }
 
 bool WaitFor(int fd, short what, Clock::time_point deadline) {
-  pollfd waiting = {fd, what, 0};
-  const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
-      deadline - Clock::now());
-  return poll(&waiting, 1, int(std::max<int64_t>(0, left.count()))) == 1;
+  while (true) {
+    pollfd waiting = {fd, what, 0};
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
+        deadline - Clock::now());
+    const int ready = poll(&waiting, 1, int(std::max<int64_t>(0, left.count())));
+    if (ready >= 0 || errno != EINTR) return ready == 1;
+  }
+}
+
+// Of what waits for an answer and says nothing meanwhile.
+bool HasHungUp(int fd) {
+  char c;
+  const ssize_t n = recv(fd, &c, 1, MSG_PEEK | MSG_DONTWAIT);
+  return n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
 }
 
 absl::StatusOr<std::string> ReadLine(int fd, Clock::time_point deadline) {
@@ -198,7 +208,7 @@ absl::StatusOr<std::vector<std::string>> Wait(const Rendezvous &meeting,
   absl::Status refused;
   int strangers = 0;
   while (int(here.size()) + 1 < meeting.size && refused.ok()) {
-    if (!WaitFor(listener->fd(), POLLIN, deadline)) {
+    if (Clock::now() >= deadline || !WaitFor(listener->fd(), POLLIN, deadline)) {
       std::vector<int> missing;
       for (int rank = 1; rank < meeting.size; ++rank)
         if (here.count(rank) == 0) missing.push_back(rank);
@@ -212,7 +222,14 @@ absl::StatusOr<std::vector<std::string>> Wait(const Rendezvous &meeting,
     Guest guest{Socket(accept4(listener->fd(), nullptr, nullptr, SOCK_CLOEXEC)),
                 {-1, meeting.token, "", ""},
                 ""};
-    if (guest.socket.fd() < 0) continue;
+    if (guest.socket.fd() < 0) {
+      // No files or memory any more: who waits there would be asked for again at once.
+      if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
+        refused = absl::ResourceExhaustedError(
+            absl::StrCat("rank 0 cannot accept ranks at ", WithPort(meeting.host, meeting.port), ": ",
+                         std::strerror(errno)));
+      continue;
+    }
     // Whoever comes must speak soon: others wait.
     auto numbers = Receive(&guest, std::min(deadline, Clock::now() + std::chrono::seconds(2)));
     if (!numbers.ok()) {
@@ -231,6 +248,9 @@ absl::StatusOr<std::vector<std::string>> Wait(const Rendezvous &meeting,
       refused = absl::FailedPreconditionError(absl::StrCat("rank ", rank, ": ", verdict.why));
     // It waits for the rank 0 of its own.
     if (verdict.kind == Verdict::kLater) continue;
+    // One that has ended meanwhile may come again.
+    if (auto before = here.find(rank); before != here.end() && HasHungUp(before->second.socket.fd()))
+      here.erase(before);
     if (size == meeting.size && (rank == 0 || here.count(rank) != 0))
       refused = absl::FailedPreconditionError(
           absl::StrCat("two processes are rank ", rank));

@@ -126,7 +126,7 @@ void MpiRanks::MakeReady(const std::shared_ptr<Outgoing> &outgoing, int id,
     }
   }
   outgoing->parts = PartsOf(outgoing->bytes.size(), mpi_.part_bytes);
-  peer.parts.Push(outgoing->priority, outgoing->tag, outgoing->bytes.size(), outgoing);
+  peer.parts.Push({outgoing->priority, outgoing->tag.step}, outgoing->tag, outgoing->bytes.size(), outgoing);
   GiveParts(outgoing->peer);
 }
 

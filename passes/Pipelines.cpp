@@ -14,6 +14,7 @@
 #include "passes/problem/Passes.h"
 #include "passes/sparse/Passes.h"
 #include "passes/spread/Passes.h"
+#include "passes/support/CheckedPass.h"
 
 namespace commsched {
 #define GEN_PASS_REGISTRATION
@@ -47,8 +48,10 @@ StringRef commsched::keepText(const std::string &text) {
 /// Behind --insert-dist-comm: devices.
 template <typename Options>
 static void addDevices(OpPassManager &manager, const Options &options, bool hierarchical) {
-  manager.addPass(
-      createReplicateDevices({.byBlock = options.byBlock, .hierarchical = hierarchical}));
+  bool byBlock = false;
+  if constexpr (requires { options.byBlock; })
+    byBlock = options.byBlock;
+  manager.addPass(createReplicateDevices({.byBlock = byBlock, .hierarchical = hierarchical}));
   if (options.assignDevices)
     manager.addPass(createAssignDevices());
 }
@@ -108,20 +111,23 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
   }
   bool parts = false;
   bool nccl = false; // which has an order
+  std::string algorithm = "auto";
+  if constexpr (requires { options.algorithm; })
+    algorithm = options.algorithm;
   if constexpr (requires { options.nccl; })
     nccl = options.nccl;
   if constexpr (requires { options.parts; })
     parts = options.parts;
   manager.addPass(createScheduleComm(
       {.policy = options.schedule,
-       .algorithm = nccl ? std::string("nccl") : std::string(options.algorithm),
+       .algorithm = nccl ? "nccl" : algorithm,
        .effort = options.effort,
        .reorder = options.reorder,
        .memoryLimit = options.memoryLimit,
        .messageBytes = messageBytes,
        .cutBlocks = cutBlocks,
        .fuseBlocks = fuseBlocks,
-       .turns = isBounded || nccl,
+       .turns = (isBounded || nccl) && options.schedule != "priority",
        .cutAs = cutAs,
        .parts = parts,
        .bucketBytes = options.bucketBytes,
@@ -166,6 +172,7 @@ void commsched::buildAllReducePipeline(
     manager.addPass(createLowerToNccl());
   manager.addPass(createExpandCollectives({.algorithm = options.algorithm}));
   addCopies(manager, options);
+  manager.addPass(createMergeFragments());
   manager.addPass(createVerifyDistributed());
 }
 
@@ -187,7 +194,7 @@ void commsched::buildParameterServerPipeline(
   addSparse(manager, options);
   addCosts(manager, options);
   addSchedule(manager, options);
-  manager.addPass(createExpandCollectives({.algorithm = options.algorithm}));
+  manager.addPass(createExpandCollectives());
   addCopies(manager, options);
   manager.addPass(createVerifyDistributed());
 }
@@ -204,12 +211,9 @@ void commsched::registerPasses() {
 }
 
 void commsched::registerPipelines() {
-  PassPipelineRegistration<AllReducePipelineOptions>(
-      "cs-all-reduce-pipeline",
-      "level 0 to level 2: data-parallel training by all-reduce",
-      buildAllReducePipeline);
-  PassPipelineRegistration<ParameterServerPipelineOptions>(
-      "cs-parameter-server-pipeline",
-      "level 0 to level 2: data-parallel training with parameter servers",
-      buildParameterServerPipeline);
+  registerCheckedPipeline("cs-all-reduce-pipeline", "level 0 to level 2: data-parallel training by all-reduce",
+                          buildAllReducePipeline);
+  registerCheckedPipeline("cs-parameter-server-pipeline",
+                          "level 0 to level 2: data-parallel training with parameter servers",
+                          buildParameterServerPipeline);
 }

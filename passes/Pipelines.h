@@ -10,6 +10,7 @@
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassOptions.h"
+#include "passes/insert/Passes.h"
 #include "passes/support/PipelineOption.h"
 
 namespace commsched {
@@ -57,11 +58,6 @@ struct DevicePipelineOptions : mlir::PassPipelineOptions<Derived> {
       described("give every gradient an owner of its own among the "
                 "devices of a node, instead of device 0",
                 true)};
-  typename mlir::PassPipelineOptions<Derived>::template Option<bool> byBlock{
-      *this, "by-block",
-      described("combine, own and copy the blocks of a gradient one by one "
-                "on a node of several devices",
-                false)};
   typename mlir::PassPipelineOptions<Derived>::template Option<std::string> copies{
       *this, "copies",
       described("copies between devices and host: none (one memory; those "
@@ -192,7 +188,7 @@ struct ParameterServerPipelineOptions
       *this, "min-block-elements",
       described("least elements of a parameter for each block that it is "
                 "cut into",
-                8192)};
+                InsertDistCommOptions().minBlockElements)};
   Option<int64_t> maxBlockElements{
       *this, "max-block-elements",
       described("most elements of a block of several rows; 0: no bound", 0)};
@@ -223,11 +219,11 @@ struct ParameterServerPipelineOptions
   Option<std::string> cluster{
       *this, "cluster",
       described("file with one cs.cluster op to use instead of the module's", "")};
-  Option<std::string> algorithm{
-      *this, "algorithm",
-      described("algorithm of the collectives between trainers: auto, "
-                "ring or halving-doubling",
-                "auto")};
+  Option<bool> byBlock{
+      *this, "by-block",
+      described("combine, own and copy the blocks of a gradient one by one "
+                "on a node of several devices",
+                false)};
 };
 
 /// From level 0 to a verified level 2: --cse, --insert-dist-comm,

@@ -191,6 +191,12 @@ NcclTimes NcclTimes::Scaled(double factor) const {
   return scaled;
 }
 
+NcclTimes NcclTimes::Whole() const {
+  NcclTimes whole = *this;
+  for (NcclPoint &point : whole.points_) point.ns = std::round(point.ns);
+  return whole;
+}
+
 NcclCosts::NcclCosts(const NcclMachines &of) {
   constexpr int kMost = 36;  // beyond, a line is as good
   for (auto [times, call] : {std::pair(&all_reduce_, NcclCall::kAllReduce),

@@ -61,6 +61,8 @@ class NcclTimes {
   };
   Line LineBelow() const;
   NcclTimes Scaled(double factor) const;  // factor positive
+  // Of whole nanoseconds, as clusters in modules and plans have them.
+  NcclTimes Whole() const;
 
  private:
   double slope() const;

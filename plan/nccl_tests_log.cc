@@ -16,6 +16,9 @@ namespace commsched::plan {
 namespace {
 
 constexpr int64_t kMostRanks = int64_t{kMaxNodes} * kMaxDevices;
+// What a cluster takes.
+constexpr uint64_t kMostBytes = uint64_t{1} << 50;
+constexpr double kMostUs = 3600e6;
 
 std::string Quoted(std::string_view word) {
   constexpr size_t kMost = 40;
@@ -148,6 +151,7 @@ std::string Reader::Times(uint64_t bytes, const std::string_view *words, bool in
                                busbw = Number(words[2]);
   if (!time || time->value <= 0)
     return "time" + where + " must be microseconds above 0, got: " + Quoted(words[0]);
+  if (time->value > kMostUs) return "time" + where + " must be at most an hour, got: " + Quoted(words[0]);
   if (!algbw) return "algbw" + where + " must be GB/s, got: " + Quoted(words[1]);
   if (!busbw) return "busbw" + where + " must be GB/s, got: " + Quoted(words[2]);
   if (words[3] != "N/A") {
@@ -174,6 +178,7 @@ std::string Reader::Times(uint64_t bytes, const std::string_view *words, bool in
 std::string Reader::Fields(const std::vector<std::string_view> &words) {
   const std::optional<uint64_t> bytes = words.empty() ? std::nullopt : Whole(words[0]);
   if (!bytes) return "must begin with a size in bytes, got: " + Quoted(words[0]);
+  if (*bytes > kMostBytes) return "size must be at most " + std::to_string(kMostBytes) + " bytes, got: " + Quoted(words[0]);
   // Behind the columns may be a day and a time.
   if (words.size() != columns_ && !(columns_ == kRooted && words.size() == kRooted + 2))
     return "must have " + std::to_string(columns_) +

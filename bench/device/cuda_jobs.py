@@ -20,6 +20,7 @@ import threading
 import time
 
 import numpy as np
+import job_times
 from device_runs import Machine, free_port, tail
 
 LIMIT = 40     # seconds of a case's run
@@ -54,7 +55,8 @@ def read_safetensors(path):
 
 
 class Jobs:
-    def __init__(self, machine, end, folder):
+    def __init__(self, machine, end, folder, virtual=False):
+        self.virtual = virtual
         self.machine, self.end, self.pack, self.folder = machine, end, machine.pack / "jobs", pathlib.Path(folder)
         self.told = json.loads((self.pack / "jobs.json").read_text())
         self.nccl = None  # variables with which NCCL connects two ranks on one device
@@ -89,13 +91,13 @@ class Jobs:
         own = {"NCCL_HOSTID": f"rank{rank}"} if host else {}
         return {**SOCKETS, **(self.nccl or {}), **own, "NCCL_DEBUG_FILE": str(self.folder / f"{name}.nccl.{rank}")}
 
-    def start(self, name, net, way, ranks, *arguments, own=lambda rank: [], limit=LIMIT, host=True):
-        """Ranks of a plan, each a process with device 0. own: more arguments of a rank."""
+    def start(self, name, net, way, ranks, *arguments, own=lambda rank: [], limit=LIMIT, host=True, data=True):
+        """Ranks of a plan, each a process with device 0. own: more arguments of a rank. data: with what they train on."""
         peers = ",".join(f"127.0.0.1:{free_port()}" for _ in range(ranks))
         limit = self.limit(limit)
         return [self.machine.start(
             "cs-run", self.pack / f"{net}.{way}.plan", *(["--rank", rank, "--peers", peers, "--insecure"] if ranks > 1 else ["--transport", "in-process"]),
-            "--batch", self.pack / f"{net}.batch.npz", "--deadline", DEADLINE_OF_NCCL if way == "nccl" else DEADLINE, *arguments, *own(rank), limit=limit,
+            *(["--batch", self.pack / f"{net}.batch.npz"] if data else []), "--deadline", DEADLINE_OF_NCCL if way == "nccl" else DEADLINE, *arguments, *own(rank), limit=limit,
             **(self.nccl_environment(rank, name, host) if way == "nccl" else {})) for rank in range(ranks)]
 
     def debug(self, name):
@@ -198,6 +200,30 @@ class Jobs:
             raise Failed({**result, "error": "rank 0 must say one line"})
         return result
 
+    def times(self, name, net, way, steps=30):
+        """With --trace and --profile: the same bits as without, and what each rank's files say of each other. And a calibration."""
+        ranks, suffix = 1 if way == "one" else 2, lambda rank: f".rank{rank}" if rank else ""
+        plain = self.train(f"{name}.plain", net, way, steps=steps)[1]
+        params, metrics = [self.folder / f"{name}.params.{rank}" for rank in range(ranks)], self.folder / f"{name}.metrics.json"
+        self.good(name, self.start(name, net, way, ranks, "--steps", steps, "--init", self.initial(net), "--trace", self.folder / f"{name}.trace.json",
+                                   "--profile", self.folder / f"{name}.profile.json",
+                                   own=lambda rank: ["--save-params", params[rank], *(["--metrics-json", metrics] if rank == 0 else [])]))
+        result, wrong = {"ranks": []}, []
+        for rank in range(ranks):
+            files = [job_times.read(self.folder / f"{name}.{kind}{suffix(rank)}.json") for kind in ("trace", "profile")]
+            said, differs = job_times.compare(*files, job_times.read(metrics), steps, self.virtual)
+            result["ranks"].append(said)
+            wrong += [f"rank {rank}: {what}" for what in differs]
+        wrong += [] if {path.read_bytes() for path in params} == {plain} else ["with --trace and --profile there are other bits"]
+        links = self.folder / f"{name}.links.json"
+        self.good(f"{name}.calibrate", self.start(f"{name}.calibrate", net, way, ranks, "--calibrate", links, data=False))
+        calibration = job_times.read(links)
+        result["copies"], result["all_reduces"] = calibration["copies"], [[each["bytes"], each["ns"]] for each in calibration["nccl"]]
+        wrong += [] if len(calibration["copies"]) == 2 and bool(calibration["nccl"]) == (way == "nccl") else ["the calibration has no device"]
+        if wrong:
+            raise Failed({**result, "wrong": wrong})
+        return result
+
     # ---- NCCL ------------------------------------------------------------------------------------
     def driver(self, name, ranks, count, environments, limit):
         limit = self.limit(limit)
@@ -231,6 +257,7 @@ def all_cases(jobs, count, nets, ways):
     def trained(way):
         for net in nets:
             yield f"{net}.{way}", lambda net=net: jobs.like_jax(f"{net}.{way}", net, way)
+            yield f"{net}.{way}.times", lambda net=net: jobs.times(f"{net}.{way}.times", net, way)
         if way != "one" and "dense" in nets:
             yield f"dense.{way}.again", lambda: jobs.same_again(f"dense.{way}.again", "dense", way)
             yield f"dense.{way}.killed", lambda: jobs.killed_and_resumed(f"dense.{way}.killed", "dense", way)
@@ -271,10 +298,11 @@ def main():
     parser.add_argument("--nets", nargs="*", default=["dense", "digits", "transformer"])
     parser.add_argument("--ways", nargs="*", default=["host", "one", "nccl"],
                         help="two ranks by messages, one rank, two ranks by NCCL and NCCL called alone")
+    parser.add_argument("--virtual", action="store_true", help="the device's time has nothing to do with the host's: that of tests")
     arguments = parser.parse_args()
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
-        jobs = Jobs(Machine(arguments.pack), begin + arguments.seconds, folder)
+        jobs = Jobs(Machine(arguments.pack), begin + arguments.seconds, folder, arguments.virtual)
         all_cases(jobs, arguments.count, arguments.nets, arguments.ways)
     failed = [name for name, result in jobs.results.items() if not result["ok"]]
     print(json.dumps({"cases": jobs.results, "failed": failed, "cores": os.cpu_count(), "numpy": np.__version__,

@@ -22,6 +22,14 @@ absl::StatusOr<bool> IsLocal(absl::string_view address);
 // Checks the form.
 absl::Status CheckAddress(absl::string_view address);
 
+// Whether a process listens on this socket file. gRPC replaces the file of one that has gone, but also
+// that of one that is there.
+bool IsListenedOn(absl::string_view address);
+
+// kUnavailable: `who` ("rank 1") cannot listen on `address`, and why, as far as trying it once more tells:
+// gRPC does not say.
+absl::Status CannotListen(absl::string_view who, absl::string_view address);
+
 }  // namespace commsched::transport
 
 #endif  // COMMSCHED_GRPC_BASE_ADDRESS_H

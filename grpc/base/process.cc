@@ -5,9 +5,46 @@
 #include <grpc/grpc.h>
 #include <grpc/support/log.h>
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
+
+#include "runtime/base/sync.h"
+
+// Wakes the thread of gRPC 1.51 that waits for the next timer. Not in its installed headers; another
+// version may be without.
+__attribute__((weak)) void grpc_kick_poller();
 
 namespace commsched::transport {
+namespace {
+
+std::atomic<bool> set_back{false};
+
+// By how much the time of day is ahead of the steady clock.
+std::chrono::nanoseconds Ahead() {
+  return std::chrono::system_clock::now().time_since_epoch() - runtime::Clock::now().time_since_epoch();
+}
+
+// gRPC waits for its timers, which are of the steady clock, until a time of day. When that is set back, by
+// hours perhaps, none comes: it neither dials again nor notices that a peer is gone.
+void WatchTimeOfDay() {
+  constexpr auto kLook = std::chrono::milliseconds(200);
+  constexpr auto kSetBack = std::chrono::milliseconds(20);
+  for (auto before = Ahead();;) {
+    std::this_thread::sleep_for(kLook);
+    const auto now = Ahead();
+    if (now < before - kSetBack) {
+      set_back = true;
+      if (&grpc_kick_poller != nullptr) grpc_kick_poller();
+    }
+    before = now;
+  }
+}
+
+}  // namespace
+
+bool TimeWasSetBack() { return set_back; }
 
 void InitialiseGrpc() {
   static const bool done = [] {
@@ -16,6 +53,7 @@ void InitialiseGrpc() {
     // Never undone: gRPC's own shutdown waits up to 10 s for connections that
     // it has not taken apart yet, with nobody left to poll them.
     grpc_init();
+    std::thread(WatchTimeOfDay).detach();
     return true;
   }();
   (void)done;

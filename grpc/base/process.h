@@ -11,6 +11,10 @@ namespace commsched::transport {
 // set in the environment.
 void InitialiseGrpc();
 
+// Whether the time of day was set back since then. A channel that waits until it may connect again may
+// wait for as long: who needs one makes another.
+bool TimeWasSetBack();
+
 }  // namespace commsched::transport
 
 #endif  // COMMSCHED_GRPC_BASE_PROCESS_H

@@ -2,11 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "grpc/ranks/handshake.h"
 
+#include <chrono>
 #include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "grpc/base/process.h"
 #include "grpc/base/wire.h"
 #include "runtime/core/greeting.h"
 
@@ -15,6 +17,9 @@ namespace {
 
 using runtime::MutexLock;
 using runtime::core::Verdict;
+
+// Between two channels to one peer.
+constexpr auto kRemake = std::chrono::seconds(1);
 
 grpc::ByteBuffer PacketOf(const Hello &hello) {
   Header header;
@@ -92,16 +97,16 @@ void Greet(std::shared_ptr<Stream> stream, const grpc::ByteBuffer &packet,
   refuse(why);
 }
 
-Dialler::Dialler(int peer, std::shared_ptr<grpc::Channel> channel,
-                 grpc::CompletionQueue *queue, Greeter *greeter)
-    : peer_(peer),
-      channel_(std::move(channel)),
-      queue_(queue),
-      greeter_(greeter) {}
+Dialler::Dialler(int peer, MakeChannel make, grpc::CompletionQueue *queue, Greeter *greeter)
+    : peer_(peer), make_(std::move(make)), channel_(make_()), queue_(queue), greeter_(greeter) {}
 
 void Dialler::DialIfIdle() {
   MutexLock lock(&mu_);
   if (stopped_ || done_ || stream_ != nullptr) return;
+  if (TimeWasSetBack() && runtime::Clock::now() - made_ > kRemake) {
+    channel_ = make_();
+    made_ = runtime::Clock::now();
+  }
   stream_ = DialWithProof(channel_, queue_, this, greeter_->token(),
                           PacketOf(greeter_->OwnHello(peer_)), kConnectMethod,
                           /*patient=*/false,  // so that its error says what is wrong

@@ -9,6 +9,7 @@
 #include <grpcpp/channel.h>
 #include <grpcpp/completion_queue.h>
 
+#include <functional>
 #include <memory>
 
 #include "absl/base/thread_annotations.h"
@@ -47,8 +48,8 @@ void Greet(std::shared_ptr<Stream> stream, const grpc::ByteBuffer &packet,
 // Threading: as for Stream; DialIfIdle, Stop and DropChannel from one thread.
 class Dialler final : public StreamHandler {
  public:
-  Dialler(int peer, std::shared_ptr<grpc::Channel> channel,
-          grpc::CompletionQueue *queue, Greeter *greeter);
+  using MakeChannel = std::function<std::shared_ptr<grpc::Channel>()>;
+  Dialler(int peer, MakeChannel make, grpc::CompletionQueue *queue, Greeter *greeter);
 
   // Calls the peer unless that is under way or has succeeded.
   void DialIfIdle();
@@ -64,7 +65,9 @@ class Dialler final : public StreamHandler {
 
  private:
   const int peer_;
+  const MakeChannel make_;
   std::shared_ptr<grpc::Channel> channel_;
+  runtime::Clock::time_point made_ = runtime::Clock::now();  // channel_
   grpc::CompletionQueue *const queue_;
   Greeter *const greeter_;
 

@@ -70,7 +70,7 @@ void Link::Send(MessageTag tag, int32_t priority,
 }
 
 void Link::Go(const Matcher::Going &going) {
-  packets_.Push(going.item->priority, going.tag, going.item->bytes.size(), going.item);
+  packets_.Push({going.item->priority, going.tag.step}, going.tag, going.item->bytes.size(), going.item);
 }
 
 void Link::QueueControls() {

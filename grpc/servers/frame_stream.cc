@@ -3,13 +3,11 @@
 #include "grpc/servers/frame_stream.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "grpc/base/admission.h"
 #include "grpc/servers/parameter_protocol.h"
-#include "runtime/core/packet_queue.h"
 
 namespace commsched::transport {
 namespace {
@@ -21,7 +19,6 @@ using runtime::core::PacketSize;
 constexpr char kAttachMethod[] =
     "/commsched.parameter.ParameterService/Attach";
 constexpr size_t kMaxHeader = 1 << 20;
-constexpr uint64_t kBehindAll = std::numeric_limits<uint64_t>::max();
 
 void DropOwner(void *owner) {
   delete static_cast<std::shared_ptr<const void> *>(owner);
@@ -75,19 +72,19 @@ void FrameStream::Put(parameter::Header control) {
 
 void FrameStream::PutBehind(parameter::Header control) {
   MutexLock lock(&mu_);
-  if (!dead_ && !ending_)
-    data_.emplace(std::tuple(kBehindAll, 0, 0u, next_data_++),
-                  Outgoing{std::move(control), {}});
+  if (!dead_ && !ending_) behind_.push_back(std::move(control));
 }
 
 void FrameStream::PutData(parameter::Header data, runtime::SharedBytes payload,
                           int32_t priority) {
   const uint64_t step = DataOf(data)->step();
   const uint32_t block = DataOf(data)->block();
+  const bool whole = data.has_push();
+  const size_t bytes = payload.bytes.size();
+  auto outgoing = std::make_shared<Outgoing>(Outgoing{std::move(data), std::move(payload)});
   MutexLock lock(&mu_);
   if (!dead_ && !ending_)
-    data_.emplace(std::tuple(step, priority, block, next_data_++),
-                  Outgoing{std::move(data), std::move(payload)});
+    data_.Push({priority, step}, {block, next_data_++}, bytes, std::move(outgoing), whole);
 }
 
 void FrameStream::End(absl::Status status) {
@@ -101,24 +98,24 @@ void FrameStream::End(absl::Status status) {
 }
 
 void FrameStream::ForgetData() {
-  Queue dropped;
+  Dropped dropped;
   MutexLock lock(&mu_);
-  TakeData(&dropped);
+  dropped = TakeData();
 }
 
-void FrameStream::TakeData(Queue *taken) {
-  begun_.clear();
-  taken->swap(data_);
+FrameStream::Dropped FrameStream::TakeData() {
+  behind_.clear();
+  return data_.Clear();
 }
 
 void FrameStream::Drop() {
-  Queue dropped;
+  Dropped dropped;
   std::shared_ptr<Stream> stream;
   {
     MutexLock lock(&mu_);
     dead_ = true;
     control_.clear();
-    TakeData(&dropped);
+    dropped = TakeData();
     stream = stream_;
   }
   if (stream != nullptr) stream->Cancel();
@@ -142,11 +139,11 @@ void FrameStream::Flush() {
     MutexLock lock(&mu_);
     if (!open_ || writing_ || dead_ || stream_ == nullptr) return;
     stream = stream_;
-    if (!control_.empty() || NextData() != data_.end()) {
+    if (!control_.empty() || !data_.empty() || !behind_.empty()) {
       packet = NextPacket();
       writing_ = write = true;
       written_from_ = Clock::now();
-    } else if (ending_ && data_.empty()) {
+    } else if (ending_) {
       dead_ = true;
       end = end_status_;
     } else {
@@ -155,15 +152,15 @@ void FrameStream::Flush() {
   }
   if (!write) return stream->End(std::move(end));
   if (stream->Write(std::move(packet))) return;
-  Queue dropped;
+  Dropped dropped;
   MutexLock lock(&mu_);
   writing_ = false;
   dead_ = true;
-  TakeData(&dropped);
+  dropped = TakeData();
 }
 
 void FrameStream::OnWritten(bool ok) {
-  Queue dropped;
+  Dropped dropped;
   {
     MutexLock lock(&mu_);
     writing_ = false;
@@ -171,63 +168,42 @@ void FrameStream::OnWritten(bool ok) {
                          runtime::ToTime(Clock::now()));
     if (!ok) {
       dead_ = true;
-      TakeData(&dropped);
+      dropped = TakeData();
     }
   }
   Flush();
 }
 
-// What is sent next, or the end: the first of the queue, or the rest of a push that has been begun
-// and is not overtaken by it.
-FrameStream::Queue::iterator FrameStream::NextData() {
-  const auto rest = [](const Outgoing &outgoing) {
-    return outgoing.payload.bytes.size() - outgoing.written;
-  };
-  const auto first = data_.begin();
-  if (first == data_.end() || begun_.empty()) return first;
-  return runtime::core::OvertakesWhole(rest(first->second), rest(begun_.back()->second)) ? first : begun_.back();
-}
-
 grpc::ByteBuffer FrameStream::NextPacket() {
   PacketWriter writer;
   const size_t most = packet_size_.bytes();
-  while (!control_.empty() && writer.frames() < runtime::core::kPacketFrames &&
-         writer.bytes() < most) {
-    writer.Add(control_.front());
-    control_.pop_front();
-  }
-  while (writer.frames() < runtime::core::kPacketFrames && writer.bytes() < most) {
-    const auto first = NextData();
-    if (first == data_.end()) break;
-    Outgoing &next = first->second;
-    parameter::Data *data = DataOf(next.header);
-    if (data == nullptr) {
-      writer.Add(next.header);
-      data_.erase(first);
-      continue;
-    }
-    const size_t total = next.payload.bytes.size();
-    const size_t size = std::min(total - next.written, most);
-    data->set_offset(next.written);
-    data->set_total(total);
-    auto part = next.payload.bytes.subspan(next.written, size);
-    if (size == 0) {
-      writer.Add(next.header);
-    } else if (size <= kCopyBytes) {
-      writer.AddCopy(next.header, part);
-    } else {
-      // gRPC does not write to slices that it did not make.
-      writer.AddSlice(
-          next.header,
-          grpc::Slice(const_cast<std::byte *>(part.data()), size, &DropOwner,
-                      new std::shared_ptr<const void>(next.payload.owner)));
-    }
-    if (next.header.has_push() && next.written == 0 && size < total) begun_.push_back(first);
-    next.written += size;
-    if (next.written < total) continue;
-    if (!begun_.empty() && begun_.back() == first) begun_.pop_back();
-    data_.erase(first);
-  }
+  const auto add = [&](std::deque<parameter::Header> *headers) {
+    for (; !headers->empty() && writer.frames() < runtime::core::kPacketFrames && writer.bytes() < most;
+         headers->pop_front())
+      writer.Add(headers->front());
+  };
+  add(&control_);
+  data_.Take(
+      writer.bytes() < most ? most : 0, runtime::core::kPacketFrames - writer.frames(),
+      [&](const std::shared_ptr<Outgoing> &next, size_t offset, size_t size, bool) {
+        const runtime::SharedBytes &payload = next->payload;
+        parameter::Data *data = DataOf(next->header);
+        data->set_offset(offset);
+        data->set_total(payload.bytes.size());
+        const auto part = payload.bytes.subspan(offset, size);
+        if (size == 0) {
+          writer.Add(next->header);
+        } else if (size <= kCopyBytes) {
+          writer.AddCopy(next->header, part);
+        } else {
+          // gRPC does not write to slices that it did not make.
+          writer.AddSlice(
+              next->header,
+              grpc::Slice(const_cast<std::byte *>(part.data()), size, &DropOwner,
+                          new std::shared_ptr<const void>(payload.owner)));
+        }
+      });
+  if (data_.empty()) add(&behind_);
   packet_bytes_ = writer.bytes();
   return writer.Finish();
 }
@@ -264,14 +240,14 @@ void FrameStream::OnRead(grpc::ByteBuffer packet) {
 }
 
 void FrameStream::OnClosed(absl::Status status) {
-  Queue dropped;
+  Dropped dropped;
   std::shared_ptr<FrameStream> self;
   std::shared_ptr<Stream> stream;
   {
     MutexLock lock(&mu_);
     dead_ = true;
     control_.clear();
-    TakeData(&dropped);
+    dropped = TakeData();
     stream = std::move(stream_);
     stream_ = nullptr;
     self = std::move(self_);

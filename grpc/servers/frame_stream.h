@@ -14,10 +14,8 @@
 
 #include <cstddef>
 #include <deque>
-#include <map>
 #include <memory>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -56,13 +54,12 @@ class FrameStream : public StreamHandler,
   // payloads would need.
   void Put(parameter::Header control);
   void PutBehind(parameter::Header control);
-  // `data` is one of those with a payload, with block, step and request. Data of an earlier step
-  // goes first, then that of a smaller priority, then that of a smaller block, part by part: a
-  // large block does not hold up what is more urgent, and all trainers send in one order, so that
-  // servers soon have what they need of all. Data of one block and step goes in the order of
-  // coming. Of a push that has been begun, only what is shorter than its rest goes before it
-  // (core::OvertakesWhole). One packet at a time is handed over, so that never more than one is
-  // under way that a step's credit (Function.credit_bytes) would count.
+  // `data` is one of those with a payload, with block, step and request. It goes in the order of a
+  // core::PacketQueue, of which a push is a whole: by urgency (plan/urgency.h), then that of a
+  // smaller block, part by part: a large block does not hold up what is more urgent, and all
+  // trainers send in one order, so that servers soon have what they need of all. Data of one block
+  // and step goes in the order of coming. One packet at a time is handed over, so that never more
+  // than one is under way that a step's credit (Function.credit_bytes) would count.
   void PutData(parameter::Header data, runtime::SharedBytes payload,
                int32_t priority = 0);
   void Flush();
@@ -90,11 +87,10 @@ class FrameStream : public StreamHandler,
   struct Outgoing {
     parameter::Header header;
     runtime::SharedBytes payload;
-    size_t written = 0;
   };
-  // By step, priority, block and the order of coming.
-  using Queue =
-      std::map<std::tuple<uint64_t, int32_t, uint32_t, uint64_t>, Outgoing>;
+  using Order = std::pair<uint32_t, uint64_t>;  // block, coming
+  using Queue = runtime::core::PacketQueue<Order, std::shared_ptr<Outgoing>, size_t>;
+  using Dropped = std::vector<std::shared_ptr<Outgoing>>;
 
   void OnOpen(std::shared_ptr<Stream> stream) final;
   void OnRead(grpc::ByteBuffer packet) final;
@@ -102,8 +98,8 @@ class FrameStream : public StreamHandler,
   void OnClosed(absl::Status status) final;
   absl::Status TakePacket(const grpc::ByteBuffer &packet);
   grpc::ByteBuffer NextPacket() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  Queue::iterator NextData() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void TakeData(Queue *taken) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Forgets what waits; what is returned is let go of without the lock.
+  Dropped TakeData() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   bool discarding_ = false;  // for the reading thread
 
@@ -122,8 +118,7 @@ class FrameStream : public StreamHandler,
   absl::Status end_status_ ABSL_GUARDED_BY(mu_);
   std::deque<parameter::Header> control_ ABSL_GUARDED_BY(mu_);
   Queue data_ ABSL_GUARDED_BY(mu_);
-  // Pushes of which a part has been sent, each more urgent than the one before it.
-  std::vector<Queue::iterator> begun_ ABSL_GUARDED_BY(mu_);
+  std::deque<parameter::Header> behind_ ABSL_GUARDED_BY(mu_);  // all data
   uint64_t next_data_ ABSL_GUARDED_BY(mu_) = 0;
 };
 

@@ -14,6 +14,7 @@
 #include "grpc/base/address.h"
 #include "grpc/base/callbacks.h"
 #include "grpc/base/handover.h"
+#include "grpc/base/open_files.h"
 #include "grpc/base/process.h"
 #include "grpc/servers/parameter_protocol.h"
 #include "grpc/servers/server_link.h"
@@ -180,7 +181,10 @@ absl::Status Client::Connect() {
                              options_.deadline, options_.security.token, &sharing_, join,
                              options_.order,
                              [this](const absl::Status &why) { Failed(why); }},
-        grpc::CreateCustomChannel(address, *credentials, arguments), &queue_,
+        [address, credentials = *credentials, arguments] {
+          return grpc::CreateCustomChannel(address, credentials, arguments);
+        },
+        &queue_,
         &callbacks_, &monitor_));
   }
   for (int i = 0; i < std::max(1, options_.threads); ++i)
@@ -304,6 +308,8 @@ ConnectParameterServers(ParameterClientOptions options) {
         !status.ok())
       return status;
   options.deadline = std::min(options.deadline, absl::Hours(24 * 365));
+  if (absl::Status status = CheckOpenFiles(options.servers.size(), &options.shared_memory); !status.ok())
+    return status;
   InitialiseGrpc();
   auto client = std::make_unique<Client>(std::move(options));
   if (absl::Status status = client->Connect(); !status.ok()) {

@@ -179,6 +179,7 @@ absl::Status ParameterConnection::OnPullRows(const parameter::Data &data,
   asked.set_block(data.block());
   asked.set_step(data.step());
   asked.set_request(data.request());
+  asked.set_priority(data.priority());
   hub_->PullRows(trainer_, self(), std::move(asked), std::move(ids));
   return absl::OkStatus();
 }

@@ -14,7 +14,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "grpc/base/address.h"
 #include "grpc/base/handover.h"
+#include "grpc/base/open_files.h"
 #include "grpc/base/process.h"
 #include "grpc/servers/parameter_connection.h"
 #include "grpc/servers/parameter_hub.h"
@@ -152,6 +154,8 @@ absl::Status Service::Listen() {
   absl::StatusOr<std::string> address =
       ServerAddress(options_.address, "a parameter server", options_.security);
   if (!address.ok()) return address.status();
+  const std::string who = absl::StrCat("server ", options_.server);
+  if (IsListenedOn(*address)) return CannotListen(who, *address);
   auto credentials = ServerCredentials(options_.security);
   if (!credentials.ok()) return credentials.status();
   EnableHealthAndReflection();
@@ -168,11 +172,7 @@ absl::Status Service::Listen() {
     grpc_ = nullptr;
     queue_->Shutdown();
     QueueLoop();
-    return absl::UnavailableError(absl::StrCat(
-        "server ", options_.server, " cannot listen on ", *address,
-        options_.security.tls()
-            ? ": the address is in use, or certificate and key do not fit"
-            : ""));
+    return CannotListen(who, *address);
   }
   if (auto *health = grpc_->GetHealthCheckService())
     health->SetServingStatus(
@@ -213,6 +213,8 @@ absl::Status CheckOptions(const ParameterServiceOptions &options) {
 absl::StatusOr<std::unique_ptr<ParameterService>> ParameterService::Start(
     runtime::ParameterServer *server, ParameterServiceOptions options) {
   if (absl::Status status = CheckOptions(options); !status.ok()) return status;
+  if (absl::Status status = CheckOpenFiles(size_t(options.trainers), &options.shared_memory); !status.ok())
+    return status;
   InitialiseGrpc();
   options.chunk_bytes = ClampedChunk(options.chunk_bytes);
   auto service = std::make_unique<Service>(server, std::move(options));

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "grpc/base/process.h"
 #include "grpc/servers/parameter_protocol.h"
 #include "runtime/base/status_util.h"
 
@@ -20,6 +21,8 @@ namespace {
 // calls that fail at once never see a server that comes later. A call that waits
 // does not learn why. So one of each in turn.
 constexpr auto kServerPatience = std::chrono::seconds(3);
+// The first call of such a pair takes another channel.
+constexpr auto kRemake = std::chrono::seconds(1);
 
 // A call that ended with one of these would end the same way again.
 bool IsRefusal(absl::StatusCode code) {
@@ -57,7 +60,7 @@ class ServerLink::Connection final : public FrameStream {
 };
 
 ServerLink::ServerLink(Settings settings,
-                       std::shared_ptr<grpc::Channel> channel,
+                       MakeChannel make,
                        grpc::CompletionQueue *queue, Callbacks *callbacks,
                        Monitor *monitor)
     : settings_(std::move(settings)),
@@ -66,7 +69,8 @@ ServerLink::ServerLink(Settings settings,
       queue_(queue),
       callbacks_(callbacks),
       monitor_(monitor),
-      channel_(std::move(channel)),
+      make_(std::move(make)),
+      channel_(make_()),
       machine_(settings_.join.trainer(),
                absl::ToInt64Nanoseconds(std::min(settings_.deadline, absl::Hours(24 * 365))),
                runtime::ToTime(Clock::now())),
@@ -116,6 +120,7 @@ Clock::time_point ServerLink::Tick() {
     } else if (due == Due::kDial) {
       patient_ = !patient_;
       connected_ = false;
+      if (TimeWasSetBack() && now - dialled_at_ >= kRemake) channel_ = make_();
       dialled_at_ = now;
       stream_ = std::make_shared<Connection>(this, settings_.chunk_bytes);
       parameter::Header first;

@@ -47,7 +47,8 @@ class ServerLink {
     std::function<void(const absl::Status &)> on_failure;
   };
 
-  ServerLink(Settings settings, std::shared_ptr<grpc::Channel> channel,
+  using MakeChannel = std::function<std::shared_ptr<grpc::Channel>()>;
+  ServerLink(Settings settings, MakeChannel make,
              grpc::CompletionQueue *queue, Callbacks *callbacks,
              Monitor *monitor);
 
@@ -137,6 +138,7 @@ class ServerLink {
   std::atomic<uint64_t> bytes_sent_{0}, bytes_received_{0};
 
   mutable runtime::Mutex mu_;
+  const MakeChannel make_;
   std::shared_ptr<grpc::Channel> channel_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<FrameStream> stream_ ABSL_GUARDED_BY(mu_);
   runtime::core::TrainerLink machine_ ABSL_GUARDED_BY(mu_);

@@ -8,7 +8,7 @@
 
 #include <memory>
 
-#include "mlir/Pass/Pass.h"
+#include "passes/support/CheckedPass.h"
 
 namespace commsched {
 

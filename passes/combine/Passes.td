@@ -6,7 +6,7 @@
 
 include "passes/support/Options.td"
 
-def CombineCollectives : Pass<"combine-collectives", "::mlir::ModuleOp"> {
+def CombineCollectives : CsPass<"combine-collectives"> {
   let summary = "fewer or smaller collectives with the same results";
   let description = [{
     Level 1 to level 1, behind what makes collectives and in front of

@@ -3,6 +3,7 @@
 
 #include "passes/cuda/CudaCompiler.h"
 #include "passes/cuda/MergeLaunches.h"
+#include "passes/cuda/Rows.h"
 #include "passes/cuda/Stages.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -27,7 +28,7 @@ static void printAfter(ModuleOp module, StringRef stage, const CudaOptions &opti
 
 LogicalResult CudaCompiler::lower(CompiledCuda &result) {
   planexport::CompiledFragments outlined;
-  if (failed(compiler.outline(planexport::BodyForm::Launches, outlined)))
+  if (failed(compiler.outline(planexport::BodyForm::Launches, outlined, groupRows)))
     return failure();
   ModuleOp module = getModule();
   foldFills(module, outlined.symbols);

@@ -18,6 +18,7 @@
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Target/TargetOptions.h"
@@ -67,10 +68,16 @@ public:
       builder.CreateIntrinsic(llvm::Intrinsic::nvvm_barrier_cta_sync_aligned_all, {builder.getInt32(0)});
       return nullptr;
     });
+    with(kAny, [&](llvm::Function &function) {
+      return builder.CreateIntrinsic(llvm::Intrinsic::nvvm_redux_sync_or, {function.getArg(0), builder.getInt32(-1)});
+    });
     for (unsigned bits : {32, 64}) {
       llvm::Type *type = builder.getIntNTy(bits);
       with((kShuffleDown + Twine(bits)).str(), [&](llvm::Function &function) {
-        return shuffle(function.getArg(0), function.getArg(1));
+        return shuffle(llvm::Intrinsic::nvvm_shfl_sync_down_i32, function.getArg(0), function.getArg(1));
+      });
+      with((kFirst + Twine(bits)).str(), [&](llvm::Function &function) {
+        return shuffle(llvm::Intrinsic::nvvm_shfl_sync_idx_i32, function.getArg(0), builder.getInt32(0));
       });
       with((kSharedStore + Twine(bits)).str(), [&](llvm::Function &function) {
         builder.CreateStore(function.getArg(1), shared(type, function.getArg(0)));
@@ -89,6 +96,7 @@ private:
       return;
     function->setLinkage(llvm::GlobalValue::InternalLinkage);
     function->addFnAttr(llvm::Attribute::AlwaysInline);
+    function->addFnAttr(llvm::Attribute::Convergent);
     builder.SetInsertPoint(llvm::BasicBlock::Create(module.getContext(), "", function));
     if (llvm::Value *value = body(*function))
       builder.CreateRet(value);
@@ -109,10 +117,10 @@ private:
     return builder.CreateGEP(type, area, word);
   }
 
-  llvm::Value *shuffle(llvm::Value *value, llvm::Value *distance) {
+  llvm::Value *shuffle(llvm::Intrinsic::ID kind, llvm::Value *value, llvm::Value *distance) {
     auto one = [&](llvm::Value *part) -> llvm::Value * {
       return builder.CreateIntrinsic(
-          llvm::Intrinsic::nvvm_shfl_sync_down_i32,
+          kind,
           {builder.getInt32(-1), part, distance, builder.getInt32(kWarp - 1)});
     };
     if (value->getType()->isIntegerTy(32))
@@ -159,6 +167,8 @@ LogicalResult emitPtx(ModuleOp module, ArrayRef<std::pair<std::string, uint32_t>
   std::unique_ptr<llvm::TargetMachine> machine = createMachine();
   if (!machine)
     return emitError(loc, "this build of LLVM has no target for ") << kTriple;
+  if (!options.libdevice.empty() && !llvm::sys::fs::is_regular_file(options.libdevice))
+    return emitError(loc, "libdevice must be a file, got: ") << options.libdevice;
   if (failed(callLibdevice(module, options.libdevice, result.libdevice_functions)))
     return failure();
   registerBuiltinDialectTranslation(*module.getContext());

@@ -58,6 +58,8 @@ std::string printCuda(const CompiledCuda &compiled, const std::vector<std::vecto
       os << "of one thread\n";
     else if (shape.form == NestShape::Form::Elementwise)
       os << "elements " << shape.outputs << "\n";
+    else if (shape.form == NestShape::Form::Rows)
+      os << "rows " << shape.outputs << " columns " << shape.terms << "\n";
     else if (shape.form == NestShape::Form::Scatter || shape.form == NestShape::Form::ScatterColumns)
       os << "updates " << shape.outputs << " of " << shape.terms << " windows"
          << (shape.form == NestShape::Form::Scatter ? "\n" : ", one behind the other\n");
@@ -111,9 +113,7 @@ using namespace commsched::cudaexport;
 
 void commsched::registerCudaTranslations() {
   (void)cudaFlags();
-  planexport::setDeviceCompiler([](MLIRContext *context, std::string printStage) {
-    return makePlanCompiler(context, {cudaFlags().libdevice, std::move(printStage)});
-  });
+  planexport::setDeviceCompiler([](MLIRContext *context, std::string printStage) { return makePlanCompiler(context, {cudaFlags().libdevice, std::move(printStage)}); }, [] { return std::string(cudaFlags().libdevice.getNumOccurrences() > 0 ? "--libdevice" : ""); });
   static TranslateRegistration toCuda(
       "mlir-to-cuda", "print the fragments of a level-2 module as launches on a CUDA device, and their PTX",
       [](const std::shared_ptr<llvm::SourceMgr> &sources, raw_ostream &os,

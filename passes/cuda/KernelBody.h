@@ -16,6 +16,7 @@ namespace commsched::cudaexport {
 class KernelBody {
 public:
   KernelBody(mlir::linalg::GenericOp op, const NestShape &shape);
+  virtual ~KernelBody() = default;
 
   void elementwise();
   /// `partials`: where each output's partial results go; none if there is one chunk.
@@ -52,9 +53,9 @@ protected:
   /// The indices of `loops` at a place in their order.
   void locate(mlir::Value flat, llvm::ArrayRef<unsigned> loops, Values &indices);
   Values indicesOf(mlir::OpOperand &operand, mlir::ValueRange indices);
-  mlir::Value load(mlir::OpOperand &operand, mlir::ValueRange indices);
+  virtual mlir::Value load(mlir::OpOperand &operand, mlir::ValueRange indices);
   Values loadOutputs(mlir::ValueRange indices, bool all);
-  void storeOutputs(mlir::ValueRange values, mlir::ValueRange indices);
+  virtual void storeOutputs(mlir::ValueRange values, mlir::ValueRange indices);
   /// What the body yields, of the inputs at `indices` and these values of the outputs.
   Values evaluate(mlir::ValueRange indices, mlir::ValueRange outputs);
   Values combine(mlir::ValueRange a, mlir::ValueRange b);

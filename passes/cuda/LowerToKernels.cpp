@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "passes/cuda/KernelBody.h"
+#include "passes/cuda/Rows.h"
 #include "passes/plan/Memory.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -129,6 +130,7 @@ FailureOr<NestKernels> lowerToKernels(func::FuncOp nest) {
   StringRef symbol = nest.getName();
   NestShape shape;
   Operation *body = bodyOf(nest);
+  bool ofRows = body && body->hasAttr(kRowsAttr);
   if (auto structured = dyn_cast_or_null<linalg::LinalgOp>(body)) {
     IRRewriter rewriter(nest.getContext());
     FailureOr<linalg::GenericOp> generic = planexport::collapseLoops(rewriter, structured);
@@ -141,6 +143,8 @@ FailureOr<NestKernels> lowerToKernels(func::FuncOp nest) {
   result.shape = shape;
   passThroughMemory(nest);
   nest.setPublic();
+  if (ofRows)
+    return lowerRows(nest);
   if (shape.form == NestShape::Form::Serial) {
     if (failed(lowerSerially(nest)))
       return failure();

@@ -3,7 +3,8 @@
 //
 // Launches that follow each other, with a thread for each of as many elements, become one: each
 // thread does what it has done in each of them, one after the other. That is the same as long as what
-// one of them writes is, in the others, of the same thread only.
+// one of them writes is, in the others, of the same thread only. Between them there may be launches that neither write what
+// the later ones use, nor use what these write: they come behind all of them.
 
 #include "passes/cuda/MergeLaunches.h"
 
@@ -15,7 +16,9 @@ namespace commsched::cudaexport {
 namespace {
 
 // Of one kernel; more would not leave registers enough.
-constexpr size_t kMostMerged = 8, kMostArguments = 32;
+constexpr size_t kMostMerged = 8, kMostArguments = 80;
+// Launches that one comes before which they were before: more are not looked at.
+constexpr size_t kMostPassed = 64;
 
 bool overlap(const plan::CudaAddress &a, uint64_t bytesOfA, const plan::CudaAddress &b, uint64_t bytesOfB) {
   return a.base == b.base && a.index == b.index && a.offset < b.offset + bytesOfB && b.offset < a.offset + bytesOfA;
@@ -23,12 +26,10 @@ bool overlap(const plan::CudaAddress &a, uint64_t bytesOfA, const plan::CudaAddr
 
 } // namespace
 
-const NestKernels *LaunchMerger::nestOf(const std::variant<plan::CudaLaunch, plan::CudaLibraryCall> &step) const {
-  const auto *launch = std::get_if<plan::CudaLaunch>(&step);
-  if (!launch)
-    return nullptr;
-  auto nest = nests.find(launch->kernel);
-  return nest == nests.end() || nest->second.accesses.empty() ? nullptr : &nest->second;
+const NestKernels *LaunchMerger::nestOf(const plan::CudaLaunch &launch) const {
+  const llvm::StringMap<NestKernels> &known = merged.contains(launch.kernel) ? merged : nests;
+  auto nest = known.find(launch.kernel);
+  return nest == known.end() || nest->second.accesses.empty() ? nullptr : &nest->second;
 }
 
 bool LaunchMerger::mayShareThreads(const plan::CudaLaunch &a, const NestKernels &nestOfA, const plan::CudaLaunch &b,
@@ -43,37 +44,56 @@ bool LaunchMerger::mayShareThreads(const plan::CudaLaunch &a, const NestKernels 
   return true;
 }
 
+bool LaunchMerger::mayChangePlaces(const plan::CudaLaunch &a, const plan::CudaLaunch &b) const {
+  for (auto [first, of] : llvm::zip(a.arguments, nestOf(a)->accesses))
+    for (auto [second, then] : llvm::zip(b.arguments, nestOf(b)->accesses))
+      if ((of.written || then.written) && overlap(first, of.bytes, second, then.bytes))
+        return false;
+  return true;
+}
+
+void LaunchMerger::mergeSome(ArrayRef<const plan::CudaLaunch *> launches, plan::CudaFragment &fragment) {
+  SmallVector<plan::CudaLaunch> results;
+  SmallVector<bool> taken(launches.size(), false);
+  for (size_t first = 0; first < launches.size(); ++first) {
+    if (taken[first])
+      continue;
+    SmallVector<const plan::CudaLaunch *> group{launches[first]}, passed;
+    size_t arguments = launches[first]->arguments.size();
+    for (size_t i = first + 1; i < launches.size() && passed.size() < kMostPassed && group.size() < kMostMerged; ++i) {
+      if (taken[i])
+        continue;
+      const plan::CudaLaunch *launch = launches[i];
+      taken[i] = arguments + launch->arguments.size() <= kMostArguments &&
+                 nestOf(*launch)->shape.outputs == nestOf(*group.front())->shape.outputs &&
+                 llvm::all_of(group, [&](const auto *other) { return mayShareThreads(*other, *nestOf(*other), *launch, *nestOf(*launch)); }) &&
+                 llvm::all_of(passed, [&](const auto *other) { return mayChangePlaces(*other, *launch); });
+      if (taken[i]) {
+        group.push_back(launch);
+        arguments += launch->arguments.size();
+      } else {
+        passed.push_back(launch);
+      }
+    }
+    results.push_back(group.size() == 1 ? *group.front() : merge(group));
+  }
+  putSideBySide(results, fragment);
+}
+
 void LaunchMerger::run(plan::CudaFragment &fragment) {
   auto steps = std::move(fragment.steps);
   fragment.steps.clear();
-  SmallVector<const plan::CudaLaunch *> group;
-  size_t arguments = 0;
-  auto flush = [&] {
-    if (group.size() == 1)
-      fragment.steps.push_back(*group.front());
-    else if (!group.empty())
-      fragment.steps.push_back(merge(group));
-    group.clear();
-    arguments = 0;
-  };
+  SmallVector<const plan::CudaLaunch *> launches;
   for (const auto &step : steps) {
-    const NestKernels *nest = nestOf(step);
-    if (!nest) {
-      flush();
-      fragment.steps.push_back(step);
+    if (const auto *launch = std::get_if<plan::CudaLaunch>(&step); launch && nestOf(*launch)) {
+      launches.push_back(launch);
       continue;
     }
-    const auto &launch = std::get<plan::CudaLaunch>(step);
-    bool fits = !group.empty() && group.size() < kMostMerged && arguments + launch.arguments.size() <= kMostArguments &&
-                nestOf(*group.front())->shape.outputs == nest->shape.outputs;
-    for (const plan::CudaLaunch *other : group)
-      fits = fits && mayShareThreads(*other, *nestOf(*other), launch, *nest);
-    if (!fits)
-      flush();
-    group.push_back(&launch);
-    arguments += launch.arguments.size();
+    mergeSome(launches, fragment);
+    launches.clear();
+    fragment.steps.push_back(step);
   }
-  flush();
+  mergeSome(launches, fragment);
 }
 
 plan::CudaLaunch LaunchMerger::merge(ArrayRef<const plan::CudaLaunch *> group) {
@@ -110,10 +130,10 @@ plan::CudaLaunch LaunchMerger::merge(ArrayRef<const plan::CudaLaunch *> group) {
         a.alone = false;
   for (const Parameter &parameter : parameters)
     key += parameter.alone ? " alone" : " shared";
-  plan::CudaLaunch merged = *group.front();
-  merged.arguments.clear();
+  plan::CudaLaunch result = *group.front();
+  result.arguments.clear();
   for (const Parameter &parameter : parameters)
-    merged.arguments.push_back(parameter.address);
+    result.arguments.push_back(parameter.address);
   auto [at, fresh] = known.try_emplace(key);
   if (fresh) {
     at->second = group.front()->kernel + "_and_" + std::to_string(known.size() - 1);
@@ -139,10 +159,14 @@ plan::CudaLaunch LaunchMerger::merge(ArrayRef<const plan::CudaLaunch *> group) {
     for (auto [i, parameter] : llvm::enumerate(parameters))
       if (parameter.alone)
         kernel.setArgAttr(i, "llvm.noalias", builder.getUnitAttr());
-    made.push_back({at->second, merged.block[0], nestOf(*group.front())->shape});
+    made.push_back({at->second, result.block[0], nestOf(*group.front())->shape});
+    NestKernels &nest = merged[at->second];
+    nest.shape = made.back().shape;
+    for (const Parameter &parameter : parameters)
+      nest.accesses.push_back({parameter.written, /*flat=*/false, parameter.bytes});
   }
-  merged.kernel = at->second;
-  return merged;
+  result.kernel = at->second;
+  return result;
 }
 
 } // namespace commsched::cudaexport

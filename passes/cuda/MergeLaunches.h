@@ -10,7 +10,6 @@
 
 #include <map>
 #include <string>
-#include <variant>
 
 namespace commsched::cudaexport {
 
@@ -30,13 +29,21 @@ public:
   llvm::ArrayRef<Made> kernels() const { return made; }
 
 private:
-  const NestKernels *nestOf(const std::variant<plan::CudaLaunch, plan::CudaLibraryCall> &step) const;
+  /// Null if its accesses are not known.
+  const NestKernels *nestOf(const plan::CudaLaunch &launch) const;
   bool mayShareThreads(const plan::CudaLaunch &a, const NestKernels &nestOfA, const plan::CudaLaunch &b,
                        const NestKernels &nestOfB) const;
+  bool mayChangePlaces(const plan::CudaLaunch &a, const plan::CudaLaunch &b) const;
+  /// Of launches that follow each other.
+  void mergeSome(llvm::ArrayRef<const plan::CudaLaunch *> launches, plan::CudaFragment &fragment);
+  /// Of launches that follow each other, as SideBySide.cpp says.
+  void putSideBySide(llvm::ArrayRef<plan::CudaLaunch> launches, plan::CudaFragment &fragment);
+  plan::CudaLaunch sideBySide(llvm::ArrayRef<const plan::CudaLaunch *> group);
   plan::CudaLaunch merge(llvm::ArrayRef<const plan::CudaLaunch *> group);
 
   mlir::ModuleOp module;
   const llvm::StringMap<NestKernels> &nests;
+  llvm::StringMap<NestKernels> merged;      // by symbol
   std::map<std::string, std::string> known; // symbols, by what was merged how
   llvm::SmallVector<Made> made;
 };

@@ -125,8 +125,10 @@ NestShape shapeOf(linalg::GenericOp op) {
   if (!combinersOf(op) || shape.terms < 16 || (!alongTerms && shape.outputs >= 1 << 15))
     return shape;
   shape.lanesFirst = alongTerms;
-  shape.lanes = !alongTerms ? 8 : shape.terms > 1024 ? 256
-                                                     : kWarp;
+  // Columns of few outputs: by more lanes, as long as no second kernel is needed.
+  bool few = shape.outputs <= 63 * 32 && shape.terms > 8 * 64 && shape.terms <= kWarp * 64;
+  shape.lanes = !alongTerms ? (few ? kWarp : 8) : shape.terms > 1024 ? 256
+                                                                     : kWarp;
   shape.columns = 256 / shape.lanes;
   int64_t blocks = shape.blocks();
   if (blocks < 64 && shape.terms > int64_t(shape.lanes) * 64) {

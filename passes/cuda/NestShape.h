@@ -17,13 +17,14 @@ struct NestShape {
     Serial,      ///< one thread, as the host would
     Elementwise, ///< one thread for each element
     Reduction,
+    Rows,          ///< ops on the rows of a matrix, a warp for each (Rows.h)
     Scatter,       ///< updates one after the other at places that are computed: one thread for each element of an update
     ScatterColumns ///< the same of very many updates: one thread for each element of a window
   };
   Form form = Form::Serial;
   /// Loops, outermost first, as they are counted through.
   llvm::SmallVector<unsigned> parallel, reduction;
-  int64_t outputs = 1, terms = 1; ///< elements of these loops; of a scatter, of updates, and windows there are
+  int64_t outputs = 1, terms = 1; ///< elements of these loops; of a scatter, of updates, and windows there are; rows and their columns
   unsigned columns = 256;         ///< outputs of a block
   // Of a reduction. Term n is that of chunk n / chunk; within it that of lane n % lanes.
   unsigned lanes = 1;      ///< threads for one output

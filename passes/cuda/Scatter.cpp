@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Updates at places that are computed, in the order of the program, by many threads: sums have the
-// bits of one thread's. A first kernel computes the place of each update, a second one finds the next
-// update of the same place, and which update is the first of its place; in the third one a thread
-// for each element of each first update goes along its chain.
+// bits of one thread's. A first kernel computes the place of each update; in a second one a warp for each
+// update looks for the next one of the same place, which then is not the first of its place; in the third one a
+// thread for each element of each first update goes along its chain.
 
 #include "passes/cuda/KernelBody.h"
 #include "passes/plan/HalfSums.h"
@@ -22,11 +22,13 @@ namespace commsched::cudaexport {
 namespace {
 
 constexpr unsigned kBlockThreads = 256;
-// Each update is compared with each other one; beyond that many, a thread goes through all.
+// Each update is compared with those behind it, up to the next of its place; beyond that many, a thread goes through all.
 constexpr int64_t kMostCompared = 1 << 16;
 // Updates of a chain whose elements are on their way at the same time. What is rounded to 16 bits is so after each one, as
 // in any loop: of several in one iteration, rounding may be left out between them.
 constexpr unsigned kAhead = 4;
+// Updates that a lane compares before its warp asks whether one was found.
+constexpr unsigned kCompared = 8;
 unsigned aheadOf(Type element) { return planexport::isHalf(element) ? 1 : kAhead; }
 
 } // namespace
@@ -126,24 +128,55 @@ public:
       }
       copy.update.erase();
       store(place, 0, i);
+      store(count(1), 2, i);
     });
   }
 
   void chains() {
-    forEach(scatter.count, [&](Value i) {
-      Value own = load(0, i), none = count(scatter.count), yes = count(1), no = count(0);
-      Values found = loop(count(0), none, 1, {none, yes}, [&](Value j, ValueRange carried) -> Values {
-        Value place = load(0, j);
-        Value same = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, place, own);
-        Value before = less(j, i), behind = less(i, j);
-        Value earlier = arith::AndIOp::create(builder, loc, same, before);
-        Value later = arith::AndIOp::create(builder, loc, same, behind);
-        Value at = select(later, j, none);
-        Value next = arith::MinUIOp::create(builder, loc, carried[0], at);
-        return {next, select(earlier, no, carried[1])};
+    forEach(scatter.count * kWarp, [&](Value flat) {
+      Value i = over(flat, kWarp), lane = modulo(flat, kWarp);
+      Value own = load(0, i), end = count(scatter.count), last = count(scatter.count - 1);
+      Value from = add(i, count(1));
+      SmallVector<Type> types = {counter, counter};
+      auto search = scf::WhileOp::create(
+          builder, loc, types, ValueRange{from, end},
+          [&](OpBuilder &at, Location, ValueRange carried) {
+            OpBuilder::InsertionGuard guard(builder);
+            builder.setInsertionPointToEnd(at.getInsertionBlock());
+            Value mine = less(carried[1], end);
+            Value given = arith::ExtUIOp::create(builder, loc, builder.getI32Type(), mine);
+            Value known = call(kAny, {given}, builder.getI32Type());
+            Value nobody = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, known, word(0));
+            Value more = less(carried[0], end);
+            Value goesOn = arith::AndIOp::create(builder, loc, nobody, more);
+            scf::ConditionOp::create(builder, loc, goesOn, carried);
+          },
+          [&](OpBuilder &at, Location, ValueRange carried) {
+            OpBuilder::InsertionGuard guard(builder);
+            builder.setInsertionPointToEnd(at.getInsertionBlock());
+            Value next = carried[1], first = add(carried[0], lane);
+            for (unsigned round = 0; round < kCompared; ++round) {
+              Value j = add(first, count(round * kWarp));
+              Value known = arith::MinUIOp::create(builder, loc, j, last);
+              Value place = load(0, known), there = less(j, end);
+              Value same = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, place, own);
+              Value found = arith::AndIOp::create(builder, loc, same, there);
+              Value candidate = select(found, j, end);
+              next = arith::MinUIOp::create(builder, loc, next, candidate);
+            }
+            Value behind = add(carried[0], count(kCompared * kWarp));
+            scf::YieldOp::create(builder, loc, ValueRange{behind, next});
+          });
+      Value next = search.getResult(1);
+      for (unsigned distance = kWarp / 2; distance > 0; distance /= 2) {
+        Value bits = toBits(next), by = word(distance);
+        Value other = call(kShuffleDown + Twine(bitsOf(counter)), {bits, by}, bits.getType());
+        next = arith::MinUIOp::create(builder, loc, next, fromBits(other, counter));
+      }
+      where(less(lane, count(1)), [&] {
+        store(next, 1, i);
+        where(less(next, end), [&] { store(count(0), 2, next); });
       });
-      store(found[0], 1, i);
-      store(found[1], 2, i);
     });
   }
 
@@ -308,7 +341,7 @@ NestKernels lowerScatter(func::FuncOp nest, const NestShape &shape) {
   module.insert(std::next(nest->getIterator()), chain);
   module.insert(std::next(chain->getIterator()), apply);
   make(nest, count, &ScatterBody::places);
-  make(chain, count, &ScatterBody::chains);
+  make(chain, count * kWarp, &ScatterBody::chains);
   make(apply, shape.outputs, &ScatterBody::apply);
   return result;
 }

@@ -25,11 +25,13 @@ namespace commsched::cudaexport {
 ///   void cs_barrier()                      of all threads of the block
 ///   iN cs_shuffle_down_N(iN value, i32 d)  the value of the lane d further in the warp; the
 ///                                          own one behind the last. All 32 lanes call it
+///   iN cs_first_N(iN value)                the value of the warp's first lane. All 32 lanes call it
+///   i32 cs_any(i32 value)                  the values of the warp's lanes, or-ed. All 32 lanes call it
 ///   void cs_shared_store_N(i32 i, iN value), iN cs_shared_load_N(i32 i)
 ///                                          word i of N bits of the block's shared memory
 /// for N = 32 and 64.
 inline constexpr llvm::StringLiteral kThread = "cs_thread", kBlock = "cs_block",
-                                     kBarrier = "cs_barrier", kShuffleDown = "cs_shuffle_down_",
+                                     kBarrier = "cs_barrier", kShuffleDown = "cs_shuffle_down_", kAny = "cs_any", kFirst = "cs_first_",
                                      kSharedStore = "cs_shared_store_",
                                      kSharedLoad = "cs_shared_load_";
 /// The op of a nest that its loops are of; null if there is more than one or none.

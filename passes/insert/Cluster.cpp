@@ -137,7 +137,7 @@ LogicalResult addDefault(ModuleOp module, const Program &program) {
   auto cluster = cs::ClusterOp::create(
       builder, module.getLoc(), "default", nodes, /*devices=*/1,
       cs::DeviceAttr::get(context, cs::DeviceKind::cpu, /*gflops=*/40,
-                          /*gb_per_s=*/20, /*copy_mb_per_s=*/0),
+                          /*gb_per_s=*/20, /*copy_mb_per_s=*/0, /*copy_latency_ns=*/0),
       cs::LinkAttr::get(context, /*mbit_per_s=*/80000, /*latency_ns=*/5000,
                         /*overhead_ns=*/0),
       cs::LinkAttr::get(context, /*mbit_per_s=*/1000, /*latency_ns=*/50000,

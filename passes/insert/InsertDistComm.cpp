@@ -219,6 +219,11 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
                     << ", dead: " << plan->deadOps;
                });
     }
+    if (options->reduction == cs::Reduction::sum)
+      for (auto func : module.getOps<func::FuncOp>())
+        if (func->hasAttr(cs::CsDialect::kStepAttr))
+          func->setAttr(cs::CsDialect::kReductionAttr,
+                        cs::ReductionAttr::get(&getContext(), cs::Reduction::sum));
     return dropProfiledBodies(module);
   }
 };

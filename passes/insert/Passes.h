@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "mlir/Pass/Pass.h"
+#include "passes/support/CheckedPass.h"
 
 namespace commsched {
 

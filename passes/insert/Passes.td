@@ -6,7 +6,7 @@
 
 include "passes/support/Options.td"
 
-def InsertDistComm : Pass<"insert-dist-comm", "::mlir::ModuleOp"> {
+def InsertDistComm : CsPass<"insert-dist-comm"> {
   let summary = "turn a training step for one device into the graph of one node of a cluster";
   let description = [{
     Level 0 to level 1. In every public function with `cs` attributes, the body

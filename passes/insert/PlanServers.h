@@ -11,6 +11,7 @@
 
 #include "ir/CsServerFunctions.h"
 #include "passes/insert/ParameterBlocks.h"
+#include "passes/insert/Passes.h"
 #include "passes/insert/PlanCommunications.h"
 #include "passes/insert/UpdateAnalysis.h"
 
@@ -18,7 +19,7 @@ namespace commsched {
 
 struct ServerOptions {
   int64_t servers = 1;
-  int64_t minBlockElements = 8192;
+  int64_t minBlockElements = InsertDistCommOptions().minBlockElements;
   int64_t maxBlockElements = 0; // no bound
   bool slice = true;
   cs::SyncMode syncMode = cs::SyncMode::sync;

@@ -108,8 +108,10 @@ private:
       return cluster->emitError("NCCL needs devices of kind cuda, got: ")
              << stringifyDeviceKind(cluster->getDevice().getKind());
     if (cluster->getDevices() != 1)
-      return cluster->emitError("NCCL needs nodes of one device, each of which is a rank, got: ")
-             << cluster->getDevices();
+      return cluster->emitError("NCCL needs nodes of one device, each of which is a rank: nodes = ")
+             << cluster->getNodes() * cluster->getDevices() << " devices = 1 nccl = <machine_ranks = "
+             << cluster->getDevices() << ">, with what each device has of the network as inter, got: nodes = "
+             << cluster->getNodes() << " devices = " << cluster->getDevices();
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isDeclaration() && !getServerIndex(function) &&
           failed(lower(function, cluster->getNodes())))

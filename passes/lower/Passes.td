@@ -6,7 +6,7 @@
 
 include "passes/support/Options.td"
 
-def ExpandCollectives : Pass<"expand-collectives", "::mlir::ModuleOp"> {
+def ExpandCollectives : CsPass<"expand-collectives"> {
   let summary = "writes every collective as exchanges between pairs of nodes";
   let description = [{
     Replaces the collective in each `cs.start` by `cs.exchange`, `cs.shard` and
@@ -48,7 +48,7 @@ def ExpandCollectives : Pass<"expand-collectives", "::mlir::ModuleOp"> {
   let dependentDialects = ["::commsched::cs::CsDialect"];
 }
 
-def LowerToNccl : Pass<"lower-to-nccl", "::mlir::ModuleOp"> {
+def LowerToNccl : CsPass<"lower-to-nccl"> {
   let summary = "gives all-reduces to NCCL, in an order that is the same on all nodes";
   let description = [{
     Of a cluster of nodes with one device of kind `cuda`: every `cs.start` of a `cs.all_reduce`
@@ -70,7 +70,7 @@ def LowerToNccl : Pass<"lower-to-nccl", "::mlir::ModuleOp"> {
   let dependentDialects = ["::commsched::cs::CsDialect"];
 }
 
-def SpecializeRanks : Pass<"specialize-ranks", "::mlir::ModuleOp"> {
+def SpecializeRanks : CsPass<"specialize-ranks"> {
   let summary = "makes one function per rank";
   let description = [{
     Replaces each function that communicates, `@step`, by `@step.rank0`,
@@ -83,7 +83,7 @@ def SpecializeRanks : Pass<"specialize-ranks", "::mlir::ModuleOp"> {
   let dependentDialects = ["::commsched::cs::CsDialect"];
 }
 
-def VerifyDistributed : Pass<"verify-distributed", "::mlir::ModuleOp"> {
+def VerifyDistributed : CsPass<"verify-distributed"> {
   let summary = "proves that the nodes' programs fit together";
   let description = [{
     Proves, or ends with a diagnostic at the op that is at fault:

@@ -6,7 +6,7 @@
 
 include "passes/support/Options.td"
 
-def ReplicateDevices : Pass<"replicate-devices", "::mlir::ModuleOp"> {
+def ReplicateDevices : CsPass<"replicate-devices"> {
   let summary = "run the program of one device on all devices of a node";
   let description = [{
     Level 1 to level 1, directly behind `--insert-dist-comm`, for clusters with
@@ -43,7 +43,7 @@ def ReplicateDevices : Pass<"replicate-devices", "::mlir::ModuleOp"> {
   let dependentDialects = ["::commsched::cs::CsDialect", "::mlir::arith::ArithDialect"];
 }
 
-def AssignDevices : Pass<"assign-devices", "::mlir::ModuleOp"> {
+def AssignDevices : CsPass<"assign-devices"> {
   let summary = "give every gradient an owner among the devices of a node";
   let description = [{
     Level 1 to level 1. The owner of a gradient is the device with the least
@@ -64,7 +64,7 @@ def AssignDevices : Pass<"assign-devices", "::mlir::ModuleOp"> {
   let dependentDialects = ["::commsched::cs::CsDialect"];
 }
 
-def OverlapRpcMemcpy : Pass<"overlap-rpc-memcpy", "::mlir::ModuleOp"> {
+def OverlapRpcMemcpy : CsPass<"overlap-rpc-memcpy"> {
   let summary = "copy to and from the host beside compute and communication";
   let description = [{
     Level 2 to level 2, behind `--schedule-comm` or `--expand-collectives`, for
@@ -93,6 +93,21 @@ def OverlapRpcMemcpy : Pass<"overlap-rpc-memcpy", "::mlir::ModuleOp"> {
     CsOption<"stagingBytes", "staging-bytes", "int64_t", "0",
              "most bytes of staging memory in use at once on a node; 0: no bound">,
   ];
+  let dependentDialects = ["::commsched::cs::CsDialect"];
+}
+
+def MergeFragments : CsPass<"merge-fragments"> {
+  let summary = "make one fragment of a function in which nothing is communicated";
+  let description = [{
+    Level 2 to level 2, behind all passes that schedule, for devices of kind `cuda`. Fragments are
+    cut where gradients are made and parameters are first read, for the sake of communication. Where there
+    is none, as on one node, the cuts only make values go through memory: all fragments of the
+    function become one, named after the function, with the sum of their costs. It reads what they read from
+    elsewhere, and gives what the function returns.
+
+    Functions with anything but fragments on one device that have bodies are left alone. A second run
+    changes nothing.
+  }];
   let dependentDialects = ["::commsched::cs::CsDialect"];
 }
 

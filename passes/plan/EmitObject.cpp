@@ -193,19 +193,29 @@ static LogicalResult link(StringRef object, const CodeOptions &options,
     return emitError(loc, "no linker: ld.lld is not in the path and "
                           "COMMSCHED_LLD is not set");
   SmallString<128> input, output, messages;
-  int handle;
-  if (llvm::sys::fs::createTemporaryFile("commsched", "o", handle, input) ||
-      llvm::sys::fs::createTemporaryFile("commsched", "so", output) ||
-      llvm::sys::fs::createTemporaryFile("commsched", "txt", messages))
-    return emitError(loc, "cannot create a temporary file");
   llvm::scope_exit remove([&] {
-    llvm::sys::fs::remove(input);
-    llvm::sys::fs::remove(output);
-    llvm::sys::fs::remove(messages);
+    for (const SmallString<128> &file : {input, output, messages})
+      if (!file.empty())
+        llvm::sys::fs::remove(file);
   });
-  {
+  int handle = -1;
+  std::error_code failed = llvm::sys::fs::createTemporaryFile("commsched", "o", handle, input);
+  if (!failed)
+    failed = llvm::sys::fs::createTemporaryFile("commsched", "so", output);
+  if (!failed)
+    failed = llvm::sys::fs::createTemporaryFile("commsched", "txt", messages);
+  if (handle >= 0) {
     llvm::raw_fd_ostream os(handle, /*shouldClose=*/true);
     os << object;
+    os.close();
+    if (!failed)
+      failed = os.error();
+    os.clear_error(); // which would end the process with the stream
+  }
+  if (failed) {
+    SmallString<128> folder;
+    llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, folder);
+    return emitError(loc, "cannot write a temporary file in ") << folder << ": " << failed.message();
   }
   SmallVector<StringRef> arguments{
       linker, "-shared", "--build-id=none", "-z", "noexecstack", "-z",

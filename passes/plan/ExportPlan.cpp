@@ -3,6 +3,7 @@
 
 #include "passes/plan/ExportPlan.h"
 
+#include "ir/Cs.h"
 #include "ir/ReadText.h"
 #include "ir/Register.h"
 #include "mlir/InitAllDialects.h"
@@ -19,8 +20,19 @@ using namespace mlir;
 using namespace commsched;
 using namespace commsched::planexport;
 
-/// Of tools that write plans only: made with their translations.
 namespace {
+enum class Stage {
+  none,
+  fuse,
+  bufferize,
+  nests,
+  loops,
+  llvm,
+  llvmIr,
+  llvmOpt
+};
+
+/// Of tools that write plans only: made with their translations.
 struct PlanOptions {
   llvm::cl::OptionCategory category{"plans"};
   llvm::cl::opt<std::string> targetCpu{
@@ -34,10 +46,13 @@ struct PlanOptions {
       "linker", llvm::cl::cat(category),
       llvm::cl::desc("path of ld.lld (default: COMMSCHED_LLD, else beside this program, "
                      "else as found at configuration, else in the path)")};
-  llvm::cl::opt<std::string> printStage{
-      "print-stage", llvm::cl::cat(category), llvm::cl::Hidden,
-      llvm::cl::desc("print the fragments after: fuse, bufferize, nests, "
-                     "loops, llvm, llvm-ir, llvm-opt")};
+  llvm::cl::opt<Stage> printStage{
+      "print-stage", llvm::cl::cat(category), llvm::cl::Hidden, llvm::cl::init(Stage::none),
+      llvm::cl::desc("print the fragments after a stage"),
+      llvm::cl::values(clEnumValN(Stage::fuse, "fuse", ""), clEnumValN(Stage::bufferize, "bufferize", ""),
+                       clEnumValN(Stage::nests, "nests", ""), clEnumValN(Stage::loops, "loops", ""),
+                       clEnumValN(Stage::llvm, "llvm", ""), clEnumValN(Stage::llvmIr, "llvm-ir", ""),
+                       clEnumValN(Stage::llvmOpt, "llvm-opt", ""))};
 };
 } // namespace
 
@@ -46,14 +61,26 @@ static PlanOptions &planOptions() {
   return options;
 }
 
-static MakeDeviceCompiler &deviceCompiler() {
-  static MakeDeviceCompiler make;
-  return make;
+namespace {
+struct DeviceOptions {
+  MakeDeviceCompiler make;
+  std::function<std::string()> given = [] { return std::string(); };
+};
+} // namespace
+
+static DeviceOptions &deviceOptions() {
+  static DeviceOptions options;
+  return options;
 }
 
-void planexport::setDeviceCompiler(MakeDeviceCompiler make) { deviceCompiler() = std::move(make); }
+void planexport::setDeviceCompiler(MakeDeviceCompiler make, std::function<std::string()> given) {
+  deviceOptions() = {std::move(make), std::move(given)};
+}
 
-std::string planexport::stageToPrint() { return planOptions().printStage; }
+std::string planexport::stageToPrint() {
+  constexpr const char *kNames[] = {"", "fuse", "bufferize", "nests", "loops", "llvm", "llvm-ir", "llvm-opt"};
+  return kNames[static_cast<size_t>(planOptions().printStage.getValue())];
+}
 
 static LogicalResult writePlan(ModuleOp module, raw_ostream &os) {
   const PlanOptions &given = planOptions();
@@ -61,8 +88,14 @@ static LogicalResult writePlan(ModuleOp module, raw_ostream &os) {
   CodeOptions options;
   options.targetCpu = targetCpu;
   options.linker = given.linker;
-  options.printStage = given.printStage;
-  options.deviceCompiler = deviceCompiler();
+  options.printStage = stageToPrint();
+  options.deviceCompiler = deviceOptions().make;
+  bool isCuda = llvm::any_of(module.getOps<cs::ClusterOp>(), [](cs::ClusterOp cluster) {
+    return cluster.getDevice().getKind() == cs::DeviceKind::cuda;
+  });
+  if (std::string option = deviceOptions().given(); !option.empty() && !isCuda)
+    return emitError(UnknownLoc::get(module.getContext()))
+           << option << " must go with a cluster of kind cuda, of which this is none";
   if (targetCpu != "x86-64-v3" && targetCpu != "x86-64-v4")
     return emitError(module.getLoc(), "target-cpu must be x86-64-v3 or x86-64-v4, got: ")
            << targetCpu;

@@ -45,8 +45,8 @@ std::string describeRoles(const plan::Plan &plan);
 mlir::OwningOpRef<mlir::ModuleOp> readToLower(const std::shared_ptr<llvm::SourceMgr> &sources,
                                               mlir::MLIRContext *context);
 
-/// What --mlir-to-plan compiles fragments for CUDA devices with.
-void setDeviceCompiler(MakeDeviceCompiler make);
+/// What --mlir-to-plan compiles fragments for CUDA devices with. given: an option of that compiler that was given; empty: none.
+void setDeviceCompiler(MakeDeviceCompiler make, std::function<std::string()> given);
 
 /// What --print-stage says, of tools that registerPlanTranslations was called in.
 std::string stageToPrint();

@@ -104,7 +104,8 @@ static void printAfter(ModuleOp module, StringRef stage,
     module->print(llvm::errs(), OpPrintingFlags().useLocalScope());
 }
 
-LogicalResult FragmentCompiler::outline(BodyForm form, CompiledFragments &result) {
+LogicalResult FragmentCompiler::outline(BodyForm form, CompiledFragments &result,
+                                        llvm::function_ref<void(func::FuncOp)> group) {
   SmallVector<func::FuncOp> fragments(module->getOps<func::FuncOp>());
   for (func::FuncOp fragment : fragments) {
     lowerSparseOps(fragment);
@@ -125,6 +126,8 @@ LogicalResult FragmentCompiler::outline(BodyForm form, CompiledFragments &result
       return failure();
     if (form == BodyForm::Launches)
       copyConstantOperands(fragment);
+    if (group)
+      group(fragment);
     FailureOr<uint64_t> scratch = assignScratch(fragment);
     if (failed(scratch))
       return failure();

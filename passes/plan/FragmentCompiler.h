@@ -7,11 +7,13 @@
 #ifndef COMMSCHED_PASSES_PLAN_FRAGMENTCOMPILER_H
 #define COMMSCHED_PASSES_PLAN_FRAGMENTCOMPILER_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "passes/plan/DeviceCompiler.h"
 #include "plan/plan.pb.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringMap.h"
 
 #include <string>
@@ -62,7 +64,10 @@ public:
   /// The stages that all targets share, for everything added: fusion, buffers, library
   /// kernels, scratch, and loop nests as functions of their own (Stages.h). What is left of
   /// each frag_<n> in module() calls these and kernels. Fills in all but the code.
-  mlir::LogicalResult outline(BodyForm form, CompiledFragments &result);
+  /// group: called of each fragment before its temporaries have places, where it may put ops that follow each other into
+  /// a region, which is one nest.
+  mlir::LogicalResult outline(BodyForm form, CompiledFragments &result,
+                              llvm::function_ref<void(mlir::func::FuncOp)> group = {});
 
   /// Compiles everything added for the host. Errors are reported at the op.
   mlir::LogicalResult compile(CompiledFragments &result);

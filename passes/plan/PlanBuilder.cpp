@@ -48,6 +48,7 @@ uint64_t countFlops(Region &body) {
 LogicalResult FunctionBuilder::build() {
   out.set_name(function.getName().str());
   out.set_is_step(function->hasAttr(cs::CsDialect::kStepAttr));
+  out.set_sums_gradients(function->hasAttr(cs::CsDialect::kReductionAttr));
   if (auto schedule =
           function->getAttrOfType<cs::ScheduleAttr>(cs::CsDialect::kScheduleAttr)) {
     out.set_credit_bytes(static_cast<uint64_t>(schedule.getCredit()));

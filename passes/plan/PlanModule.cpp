@@ -208,6 +208,7 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
   out->set_device_gflops(cluster.getDevice().getGflops());
   out->set_device_gb_per_s(cluster.getDevice().getGbPerS());
   out->set_device_copy_mb_per_s(cluster.getDevice().getCopyMbPerS());
+  out->set_device_copy_latency_ns(cluster.getDevice().getCopyLatencyNs());
   if (std::optional<cs::NcclCostsAttr> nccl = cluster.getNccl()) {
     out->mutable_nccl()->set_machine_ranks(nccl->getMachineRanks());
     if (DenseI64ArrayAttr bytes = nccl->getBytes())

@@ -101,7 +101,7 @@ FailureOr<uint64_t> assignScratch(func::FuncOp function) {
       op->erase();
       return WalkResult::advance();
     }
-    if (!isa<memref::AllocOp, memref::AllocaOp>(op))
+    if (!isa<memref::AllocOp, memref::AllocaOp>(op) || op->hasAttr(kOfThreadsAttr))
       return WalkResult::advance();
     auto type = cast<MemRefType>(op->getResult(0).getType());
     if (!type.hasStaticShape() || !type.getLayout().isIdentity()) {

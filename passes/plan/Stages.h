@@ -34,6 +34,8 @@ inline constexpr llvm::StringLiteral kMemoryNumberAttr = "memory_number";
 /// On the function: the numbers of reads and writes of single elements, in order.
 inline constexpr llvm::StringLiteral kLoadOrderAttr = "memory_loads";
 inline constexpr llvm::StringLiteral kStoreOrderAttr = "memory_stores";
+/// On an allocation in a region of launches that is a nest: each thread has its own part of it, which is not in memory.
+inline constexpr llvm::StringLiteral kOfThreadsAttr = "fragment_of_threads";
 /// On functions that hold one loop nest.
 inline constexpr llvm::StringLiteral kNestAttr = "fragment_nest";
 

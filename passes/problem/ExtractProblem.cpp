@@ -1,6 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "ir/OutputFile.h"
 #include "passes/problem/Passes.h"
 #include "passes/support/OptionError.h"
 
@@ -12,7 +13,6 @@
 #include "passes/problem/ProblemIR.h"
 #include "passes/schedule/NcclLink.h"
 #include "passes/schedule/StepProblem.h"
-#include "llvm/Support/ToolOutputFile.h"
 
 namespace commsched {
 #define GEN_PASS_DEF_EXTRACTPROBLEM
@@ -28,11 +28,25 @@ struct ExtractProblem : commsched::impl::ExtractProblemBase<ExtractProblem> {
   using ExtractProblemBase::ExtractProblemBase;
 
   void runOnOperation() override {
+    if (std::string why = checkAlgorithmName(algorithm); !why.empty()) {
+      emitOptionError(*this, &getContext()) << why;
+      return signalPassFailure();
+    }
     // The analysis moves ops.
     OwningOpRef<ModuleOp> copy = getOperation().clone();
-    for (auto func : copy->getOps<func::FuncOp>())
-      if (!func.isExternal() && func->hasAttr(cs::CsDialect::kStepAttr) &&
-          failed(extract(func, *copy)))
+    auto steps = llvm::filter_to_vector(copy->getOps<func::FuncOp>(), [](func::FuncOp func) {
+      return !func.isExternal() && func->hasAttr(cs::CsDialect::kStepAttr);
+    });
+    if (steps.empty()) {
+      getOperation().emitError("has no function with cs.step, whose problem it would be");
+      return signalPassFailure();
+    }
+    if (steps.size() > 1 && !file.empty() && file != "-") {
+      emitOptionError(*this, &getContext()) << "file must go with one function with cs.step, got: " << steps.size();
+      return signalPassFailure();
+    }
+    for (func::FuncOp func : steps)
+      if (failed(extract(func, *copy)))
         return signalPassFailure();
   }
 
@@ -74,11 +88,13 @@ private:
 
   LogicalResult writeFile(const schedule::Problem &problem) {
     std::string error;
-    std::unique_ptr<llvm::ToolOutputFile> output = openOutputFile(file, &error);
+    std::unique_ptr<OutputFile> output = OutputFile::open(file, &error);
     if (!output)
       return emitOptionError(*this, &getContext()) << error;
     output->os() << problemText(problem);
-    output->keep();
+    if (std::string why = output->keep(); !why.empty())
+      return emitOptionError(*this, &getContext())
+             << "cannot write " << (file == "-" ? "stdout" : llvm::StringRef(file)) << ": " << why;
     return success();
   }
 };

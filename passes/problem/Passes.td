@@ -6,7 +6,7 @@
 
 include "passes/support/Options.td"
 
-def ExtractProblem : Pass<"extract-problem", "::mlir::ModuleOp"> {
+def ExtractProblem : CsPass<"extract-problem"> {
   let summary = "write the scheduling problem of a step of level 1";
   let description = [{
     The problem that `--schedule-comm` solves for the function with `cs.step`, by the
@@ -21,13 +21,13 @@ def ExtractProblem : Pass<"extract-problem", "::mlir::ModuleOp"> {
              "nccl: they are NCCL's">,
     CsOption<"parts", "parts", "bool", "false",
              "whether what shares a message is read as soon as it is there: see --schedule-comm">,
-    CsOption<"file", "file", "std::string", "",
+    CsOption<"file", "file", "std::string", "\"\"",
              "write the problem to this file (-: standard output) instead of into the module">,
   ];
   let dependentDialects = ["::commsched::cs::CsDialect"];
 }
 
-def SolveProblem : Pass<"solve-problem", "::mlir::ModuleOp"> {
+def SolveProblem : CsPass<"solve-problem"> {
   let summary = "add a schedule and its bounds to every scheduling problem";
   let description = [{
     A `cs.solution` goes into each `cs.problem`, with its period, the bound for its
@@ -51,7 +51,7 @@ def SolveProblem : Pass<"solve-problem", "::mlir::ModuleOp"> {
   let dependentDialects = ["::commsched::cs::CsDialect"];
 }
 
-def VerifySolution : Pass<"verify-solution", "::mlir::ModuleOp"> {
+def VerifySolution : CsPass<"verify-solution"> {
   let summary = "check recorded schedules of scheduling problems";
   let description = [{
     Every `cs.solution` must be a schedule of its problem, with the period that the

@@ -38,6 +38,11 @@ struct SolveProblem : commsched::impl::SolveProblemBase<SolveProblem>,
         emitOptionError(*this, &getContext()) << why;
         return signalPassFailure();
       }
+    if (!reorder && policy.getValue() != schedule::kSolver) {
+      emitOptionError(*this, &getContext()) << "reorder=false must go with the policy solver, got: "
+                                            << policy.getValue();
+      return signalPassFailure();
+    }
     for (auto op : getOperation().getOps<cs::ProblemOp>())
       if (failed(solve(op)))
         return signalPassFailure();

@@ -3,11 +3,12 @@
 
 #include "passes/schedule/Apply.h"
 
+#include "passes/schedule/Credits.h"
+#include "passes/schedule/Pace.h"
 #include "passes/schedule/StepCosts.h"
 #include "passes/schedule/solver/Arrivals.h"
 #include "passes/schedule/solver/Chains.h"
 #include "passes/schedule/solver/Order.h"
-#include "passes/schedule/solver/Timeline.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
@@ -144,7 +145,8 @@ static llvm::ArrayRef<int64_t> prioritiesOf(const StepProblem &step, const Messa
 std::vector<std::vector<int64_t>>
 commsched::ranksOf(const StepProblem &step, const schedule::Schedule &schedule) {
   schedule::View view(step.problem, schedule.order);
-  bool firstCome = true;
+  // Of equal priority a connection to a server sends blocks in their order, not as they come.
+  bool firstCome = llvm::none_of(step.parts, [](const StepProblem::Part &part) { return part.pull; });
   std::vector<int64_t> values;
   for (const Message &message : schedule.messages) {
     Message released = message;
@@ -180,7 +182,7 @@ schedule::Schedule commsched::asWritten(const StepProblem &step,
   for (auto [message, own] : llvm::zip_equal(schedule.messages, ranks))
     message.priorities = prioritiesByStage(
         partOf(step, message), message.priorities.size(), own.front(), own.back());
-  return schedule;
+  return atOnePace(step, std::move(schedule));
 }
 
 static bool isWhole(const StepProblem &step, const Piece &piece) {
@@ -362,77 +364,4 @@ std::vector<StartRequest> commsched::requestsOf(const StepProblem &step,
     requests.push_back(std::move(pull));
   }
   return requests;
-}
-
-void commsched::addTurns(const StepProblem &step, const schedule::Schedule &schedule,
-                         std::vector<StartRequest> &requests) {
-  schedule::Timeline timeline = schedule::traceSchedule(step.problem, schedule);
-  // By message and stage.
-  std::map<std::pair<unsigned, unsigned>, schedule::Time> begins;
-  for (const schedule::Timeline::Transfer &transfer : timeline.transfers)
-    if (transfer.step == timeline.firstStep)
-      begins.try_emplace({transfer.message, transfer.stage}, transfer.begin);
-  std::vector<std::pair<schedule::Time, size_t>> order; // and the request
-  for (auto [i, message] : llvm::enumerate(schedule.messages)) {
-    const StepProblem::Part &part = partOf(step, message);
-    auto add = [&](unsigned stage) {
-      auto found = begins.find({static_cast<unsigned>(i), stage});
-      order.emplace_back(found == begins.end() ? INT64_MAX : found->second, order.size());
-    };
-    add(part.firstStage);
-    if (part.pull)
-      add(part.lastStage);
-  }
-  llvm::sort(order);
-  for (auto [turn, entry] : llvm::enumerate(order))
-    requests[entry.second].turn = static_cast<int64_t>(turn);
-}
-
-/// By link, how many servers it carries messages to: in a run each has a credit of its own.
-static std::vector<int64_t> serversOf(const StepProblem &step) {
-  std::vector<llvm::SmallDenseSet<Attribute>> servers(step.problem.links.size());
-  for (auto [part, communication] : llvm::zip_equal(step.parts, step.problem.communications))
-    if (auto send = dyn_cast<cs::SendOp>(part.op))
-      for (unsigned i = part.firstStage; i <= part.lastStage; ++i)
-        servers[communication.stages[i].link].insert(send.getRoleAttr());
-  std::vector<int64_t> counts;
-  for (const llvm::SmallDenseSet<Attribute> &roles : servers)
-    counts.push_back(std::max<int64_t>(1, roles.size()));
-  return counts;
-}
-
-/// How many times the recorded credit is on the wire of a link of a communication.
-static int64_t shareOf(const StepProblem &step, const StepProblem::Part &part, int64_t servers) {
-  return isa<cs::AllReduceOp>(part.op) ? step.rounds : part.copies * servers;
-}
-
-int64_t commsched::creditOf(const StepProblem &step, const schedule::Schedule &schedule) {
-  std::vector<int64_t> servers = serversOf(step);
-  int64_t least = schedule::kNoLimit;
-  for (auto [part, communication] :
-       llvm::zip_equal(step.parts, step.problem.communications)) {
-    unsigned link = communication.stages[part.firstStage].link;
-    int64_t credit = schedule.credit[link];
-    if (credit == schedule::kNoLimit)
-      continue;
-    int64_t share = shareOf(step, part, servers[link]);
-    // Rounded up: what just fits must still fit.
-    least = std::min(least, std::max<int64_t>(1, credit / share + (credit % share != 0)));
-  }
-  return least == schedule::kNoLimit ? 0 : least;
-}
-
-void commsched::setCredit(const StepProblem &step, int64_t recorded,
-                          schedule::Schedule &schedule) {
-  std::vector<int64_t> servers = serversOf(step);
-  schedule.credit.assign(step.problem.links.size(), schedule::kNoLimit);
-  for (auto [part, communication] :
-       llvm::zip_equal(step.parts, step.problem.communications))
-    for (auto [i, stage] : llvm::enumerate(communication.stages)) {
-      int64_t &credit = schedule.credit[stage.link];
-      if (i < part.firstStage || i > part.lastStage)
-        credit = 1; // a copy engine takes the most urgent copy when it is done with one
-      else if (recorded && llvm::MulOverflow(recorded, shareOf(step, part, servers[stage.link]), credit))
-        credit = schedule::kNoLimit;
-    }
 }

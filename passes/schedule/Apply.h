@@ -29,7 +29,8 @@ void makeApplicable(const StepProblem &step,
 std::vector<std::vector<int64_t>> ranksOf(const StepProblem &step,
                                           const schedule::Schedule &schedule);
 
-/// The same schedule with the priorities that ranksOf() says, as one reads it in the module.
+/// The same schedule with the priorities that ranksOf() says, as one reads it in the module, and
+/// with those of servers at one pace (Pace.h), as they are sent.
 schedule::Schedule asWritten(const StepProblem &step, schedule::Schedule schedule);
 /// By stage, of the ranks of a message's first and last stage between nodes.
 std::vector<int64_t> prioritiesByStage(const StepProblem::Part &part, size_t stages,
@@ -64,17 +65,6 @@ schedule::Schedule inParts(const StepProblem &step, schedule::Schedule schedule,
 /// `parts`: those of a message are read one by one.
 std::vector<StartRequest> requestsOf(const StepProblem &step,
                                      const schedule::Schedule &schedule, bool parts = false);
-
-/// Numbers the requests, which are requestsOf(): a message sooner on its link has a smaller
-/// turn, where the schedule runs as its problem says and repeats itself.
-void addTurns(const StepProblem &step, const schedule::Schedule &schedule,
-              std::vector<StartRequest> &requests);
-
-/// Bytes that the runtime lets be on the way on a link: those of the round that each
-/// of the messages is in, or of one trainer. 0: no limit.
-int64_t creditOf(const StepProblem &step, const schedule::Schedule &schedule);
-/// What such a credit is on the links of the problem.
-void setCredit(const StepProblem &step, int64_t recorded, schedule::Schedule &schedule);
 
 } // namespace commsched
 

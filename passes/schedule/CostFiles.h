@@ -13,25 +13,28 @@
 #include <tuple>
 #include <vector>
 
+#include "plan/calibration.h"
 #include "plan/nccl_tests_log.h"
 
-#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/LogicalResult.h"
 
 namespace mlir {
+class InFlightDiagnostic;
 class MLIRContext;
 } // namespace mlir
 
 namespace commsched {
 
+/// An error about a file.
+mlir::InFlightDiagnostic emitFileError(mlir::MLIRContext *context, llvm::StringRef file);
+
 /// What one process has measured.
 struct MeasuredProcess {
   std::string role; ///< "worker", "trainer" or "server"
   int64_t index = 0;
+  std::string name; ///< "rank 2", "server 0"
   std::string file;
-
-  /// "rank 2", "server 0"
-  std::string getName() const;
 
   struct Fragment {
     int64_t median = 0; ///< ns
@@ -43,31 +46,13 @@ struct MeasuredProcess {
   std::map<Key, Fragment> fragments;
 };
 
-struct ProfileFile {
-  std::string module, plan;
-  std::vector<MeasuredProcess> processes;
-};
+/// All files must be of one plan of the module of this name, and every process in one of them only.
+llvm::FailureOr<std::vector<MeasuredProcess>>
+readProfiles(mlir::MLIRContext *context, llvm::ArrayRef<std::string> files, llvm::StringRef module);
 
-/// Appends what the file has to `processes`. All files must be of one plan, and
-/// every process in one of them only.
-llvm::LogicalResult readProfile(mlir::MLIRContext *context, llvm::StringRef file,
-                                ProfileFile &profile);
-
-struct CalibrationFile {
-  struct Link {
-    bool fromServer = false;
-    int64_t latency = 0, overhead = 0, bitsPerSecond = 0;
-  };
-  std::string module;
-  std::vector<Link> links;
-  /// Of ranks: a round of a collective, each further message where the link is busy; in ns.
-  std::vector<int64_t> rounds, messages;
-  std::vector<int64_t> slowdowns; ///< percent, of ranks
-};
-
-/// Appends what the file has.
-llvm::LogicalResult readCalibration(mlir::MLIRContext *context, llvm::StringRef file,
-                                    CalibrationFile &calibration);
+/// What all files have together; they must be of one module.
+llvm::FailureOr<plan::Calibration> readCalibrations(mlir::MLIRContext *context,
+                                                    llvm::ArrayRef<std::string> files);
 
 /// Output of all_reduce_perf of nccl-tests.
 llvm::FailureOr<plan::NcclTestsLog> readNcclTests(mlir::MLIRContext *context,

@@ -4,6 +4,7 @@
 #include "passes/schedule/DeviceCopies.h"
 
 #include "passes/schedule/StepCosts.h"
+#include "passes/schedule/StepValues.h"
 
 #include <map>
 
@@ -14,8 +15,7 @@ using namespace commsched;
 /// a communication or from one.
 static bool passes(Operation *op) {
   auto fragment = dyn_cast<cs::FragmentOp>(op);
-  return (fragment && fragment.getDeferred()) ||
-         isa<cs::SplitOp, cs::ConcatOp, cs::CopyOp, cs::PackOp, cs::UnpackOp>(op);
+  return (fragment && fragment.getDeferred()) || movesOnly(op);
 }
 
 static bool isBetweenDevices(cs::CopyOp copy) {
@@ -34,13 +34,12 @@ DeviceCopies::DeviceCopies(const StepCommunications &step, cs::ClusterOp cluster
       latency(static_cast<int64_t>(cluster.getIntra().getLatencyNs())),
       engines(static_cast<int64_t>(cluster.getDevices())) {
   Block &block = step.function().front();
-  auto communicates = [](Operation *op) { return isa<cs::CommunicationOpInterface>(op); };
   // By op: the first communication that it leads to, the first that it comes from.
   llvm::DenseMap<Operation *, Operation *> to, from;
   for (Operation &op : llvm::reverse(block)) {
-    if (!communicates(&op) && !passes(&op))
+    if (!isCommunication(&op) && !passes(&op))
       continue;
-    Operation *first = communicates(&op) ? &op : nullptr;
+    Operation *first = isCommunication(&op) ? &op : nullptr;
     if (!first)
       for (Operation *user : op.getUsers())
         if (Operation *next = to.lookup(block.findAncestorOpInBlock(*user));
@@ -49,9 +48,9 @@ DeviceCopies::DeviceCopies(const StepCommunications &step, cs::ClusterOp cluster
     to[&op] = first;
   }
   for (Operation &op : block) {
-    if (!communicates(&op) && !passes(&op))
+    if (!isCommunication(&op) && !passes(&op))
       continue;
-    Operation *first = communicates(&op) ? &op : nullptr;
+    Operation *first = isCommunication(&op) ? &op : nullptr;
     for (Value operand : op.getOperands())
       if (Operation *def = operand.getDefiningOp(); def && !first)
         first = from.lookup(def);

@@ -7,6 +7,9 @@ using namespace mlir;
 using namespace commsched;
 
 unsigned MessageKinds::of(Operation *op, bool late, const ServerBlock *block) {
+  // What has no elements is no piece of a message.
+  if (op->getNumOperands() && StepCosts::bytesOf(op->getOperand(0)) == 0)
+    return next++;
   if (auto reduce = dyn_cast<cs::AllReduceOp>(op))
     return ofReduction(reduce, late);
   return block ? ofBlock(*block, late) : next++;

@@ -33,6 +33,13 @@ StringRef commsched::algorithmWithoutNccl(StringRef algorithm) {
   return algorithm == NcclLink::kName ? "auto" : algorithm;
 }
 
+std::string commsched::checkAlgorithmName(StringRef algorithm) {
+  if (llvm::is_contained({StringRef("auto"), StringRef("ring"), StringRef("halving-doubling"), NcclLink::kName},
+                         algorithm))
+    return "";
+  return ("algorithm must be auto, ring, halving-doubling or nccl, got: " + algorithm).str();
+}
+
 LogicalResult commsched::checkAlgorithm(cs::ClusterOp cluster, StringRef algorithm) {
   if (algorithm != NcclLink::kName || cluster.getDevice().getKind() == cs::DeviceKind::cuda)
     return success();

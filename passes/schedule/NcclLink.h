@@ -18,6 +18,8 @@ plan::NcclCosts ncclCostsOf(cs::ClusterOp cluster, int64_t ranks);
 
 /// Of the messages that --expand-collectives makes: those of what NCCL does not take.
 llvm::StringRef algorithmWithoutNccl(llvm::StringRef algorithm);
+/// Empty, or what is wrong with the name of an algorithm.
+std::string checkAlgorithmName(llvm::StringRef algorithm);
 /// Whether `algorithm` goes with the devices of a cluster; reports what does not.
 llvm::LogicalResult checkAlgorithm(cs::ClusterOp cluster, llvm::StringRef algorithm);
 

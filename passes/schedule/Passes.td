@@ -6,7 +6,7 @@
 
 include "passes/support/Options.td"
 
-def ScheduleComm : Pass<"schedule-comm", "::mlir::ModuleOp"> {
+def ScheduleComm : CsPass<"schedule-comm"> {
   let summary = "decide in which messages, in which order and when communication runs";
   let description = [{
     Level 1 to level 2. Every message becomes a `cs.start` where what it sends has been
@@ -78,7 +78,7 @@ def ScheduleComm : Pass<"schedule-comm", "::mlir::ModuleOp"> {
   ];
 }
 
-def ReadCosts : Pass<"read-costs", "::mlir::ModuleOp"> {
+def ReadCosts : CsPass<"read-costs"> {
   let summary = "take measured costs of fragments and links from files";
   let description = [{
     Level 1, before `--schedule-comm`, which then has measured costs to work with.

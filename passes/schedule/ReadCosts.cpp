@@ -24,13 +24,6 @@ using namespace commsched;
 
 namespace {
 
-/// Of an even number, the lower of the middle two. Not of none.
-int64_t medianOf(std::vector<int64_t> values) {
-  auto middle = values.begin() + static_cast<ptrdiff_t>((values.size() - 1) / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 template <typename Write>
 void remarkOn(Operation *op, StringRef name, bool missed, Write write) {
   if (!op->getContext()->getRemarkEngine())
@@ -53,39 +46,35 @@ class CostReader {
 public:
   explicit CostReader(ModuleOp module) : module(module) {}
 
-  LogicalResult readLinks(ArrayRef<std::string> files);
+  LogicalResult readCalibrations(ArrayRef<std::string> files, bool knowsNccl);
   LogicalResult readNccl(StringRef file);
-  LogicalResult readFragments(ArrayRef<std::string> files, bool quiet);
+  LogicalResult readFragments(ArrayRef<std::string> files);
 
 private:
   /// Of a rank the name of its function, of a server the function's name.
   using Key = std::tuple<std::string, std::string, int64_t>;
 
-  InFlightDiagnostic error(StringRef file) {
-    return emitError(UnknownLoc::get(module.getContext())) << "'" << file << "': ";
-  }
-  LogicalResult checkModule(StringRef file, StringRef name);
+  InFlightDiagnostic error(StringRef file) { return emitFileError(module.getContext(), file); }
   /// The only one.
   FailureOr<cs::ClusterOp> findCluster();
+  void setLinks(cs::ClusterOp cluster, const plan::CalibratedLink &measured, ArrayRef<int64_t> slowdowns);
+  void setCopies(cs::ClusterOp cluster, const plan::CalibratedCopies &copies);
+  /// Of as many ranks as the cluster has nodes.
+  void setNccl(cs::ClusterOp cluster, const plan::NcclTimes &times);
   LogicalResult findFragments();
   Key keyOf(const MeasuredProcess &process, const MeasuredProcess::Key &measured);
+  bool isOfCudaDevices();
   LogicalResult checkKnown(const MeasuredProcess &process);
   LogicalResult checkAlike(const MeasuredProcess &first,
                            const MeasuredProcess &other);
 
   ModuleOp module;
+  /// A calibration says how much longer compute takes while something is communicated: on top of quiet times.
+  bool knowsSlowdown = false;
   std::map<Key, cs::FragmentOp> fragments;
   std::vector<cs::FragmentOp> order;      // of the program
   std::map<int64_t, std::string> servers; // their functions
 };
-
-LogicalResult CostReader::checkModule(StringRef file, StringRef name) {
-  StringRef own = module.getName().value_or("");
-  if (name == own)
-    return success();
-  return error(file) << "is of another program: module must match \"" << own
-                     << "\", got: \"" << name << "\"";
-}
 
 FailureOr<cs::ClusterOp> CostReader::findCluster() {
   cs::ClusterOp cluster;
@@ -100,6 +89,10 @@ FailureOr<cs::ClusterOp> CostReader::findCluster() {
   return cluster;
 }
 
+std::string kindOf(cs::ClusterOp cluster) {
+  return cs::stringifyDeviceKind(cluster.getDevice().getKind()).str();
+}
+
 LogicalResult CostReader::readNccl(StringRef file) {
   FailureOr<plan::NcclTestsLog> log = readNcclTests(module.getContext(), file);
   if (failed(log))
@@ -107,85 +100,90 @@ LogicalResult CostReader::readNccl(StringRef file) {
   FailureOr<cs::ClusterOp> cluster = findCluster();
   if (failed(cluster))
     return failure();
-  if (cluster->getDevice().getKind() != cs::DeviceKind::cuda)
-    return error(file) << "is of NCCL: devices of the cluster must be of kind cuda, got: "
-                       << cs::stringifyDeviceKind(cluster->getDevice().getKind());
-  auto nodes = static_cast<int64_t>(cluster->getNodes());
-  if (log->ranks != nodes)
-    return error(file) << "ranks must match the nodes of the cluster, " << nodes
-                       << ", got: " << log->ranks;
+  if (std::string why = plan::CheckNcclRanks(kindOf(*cluster), static_cast<int64_t>(cluster->getNodes()), log->ranks);
+      !why.empty())
+    return error(file) << why;
+  setNccl(*cluster, log->times);
+  return success();
+}
+
+void CostReader::setNccl(cs::ClusterOp cluster, const plan::NcclTimes &times) {
+  auto ranks = static_cast<int64_t>(cluster.getNodes());
   SmallVector<int64_t> bytes, ns;
-  for (const plan::NcclPoint &point : log->times.points()) {
+  const plan::NcclTimes whole = times.Whole();
+  for (const plan::NcclPoint &point : whole.points()) {
     bytes.push_back(static_cast<int64_t>(point.bytes));
-    ns.push_back(std::llround(point.ns));
+    ns.push_back(static_cast<int64_t>(point.ns));
   }
   MLIRContext *context = module.getContext();
-  std::optional<cs::NcclCostsAttr> old = cluster->getNccl();
-  cluster->setNcclAttr(cs::NcclCostsAttr::get(
-      context, old ? old->getMachineRanks() : 1, log->ranks,
+  std::optional<cs::NcclCostsAttr> old = cluster.getNccl();
+  cluster.setNcclAttr(cs::NcclCostsAttr::get(
+      context, old ? old->getMachineRanks() : 1, ranks,
       DenseI64ArrayAttr::get(context, bytes), DenseI64ArrayAttr::get(context, ns)));
-  remarkOn(*cluster, "nccl", /*missed=*/false, [&](auto &os) {
-    plan::NcclTimes::Line line = log->times.LineBelow();
-    os << "all-reduces of " << log->ranks << " ranks, " << bytes.size() << " sizes: at least "
+  remarkOn(cluster, "nccl", /*missed=*/false, [&](auto &os) {
+    plan::NcclTimes::Line line = times.LineBelow();
+    os << "all-reduces of " << ranks << " ranks, " << bytes.size() << " sizes: at least "
        << std::llround(line.ns) << " ns and "
        << std::llround(line.ns_per_byte > 0 ? 8000 / line.ns_per_byte : 0)
        << " mbit/s of the buffer";
   });
+}
+
+LogicalResult CostReader::readCalibrations(ArrayRef<std::string> files, bool knowsNccl) {
+  FailureOr<plan::Calibration> calibration = commsched::readCalibrations(module.getContext(), files);
+  if (failed(calibration))
+    return failure();
+  FailureOr<cs::ClusterOp> cluster = findCluster();
+  if (failed(cluster))
+    return failure();
+  StringRef name = module.getName().value_or("");
+  if (std::string why = plan::CheckCalibration(*calibration, {name.data(), name.size()}, kindOf(*cluster),
+                                               static_cast<int64_t>(cluster->getNodes()), knowsNccl);
+      !why.empty())
+    return error(files.front()) << why;
+  // What processors of the host lose says nothing of a CUDA device.
+  if (cluster->getDevice().getKind() == cs::DeviceKind::cuda)
+    calibration->slowdown_percents.clear();
+  knowsSlowdown = !calibration->slowdown_percents.empty();
+  if (auto link = plan::CalibratedLink::Of(*calibration))
+    setLinks(*cluster, *link, calibration->slowdown_percents);
+  if (auto copies = plan::CopiesOf(*calibration))
+    setCopies(*cluster, *copies);
+  if (calibration->nccl_ranks != 0)
+    setNccl(*cluster, plan::NcclTimes(calibration->nccl));
   return success();
 }
 
-LogicalResult CostReader::readLinks(ArrayRef<std::string> files) {
-  CalibrationFile calibration;
-  for (const std::string &file : files)
-    if (failed(readCalibration(module.getContext(), file, calibration)))
-      return failure();
-  if (failed(checkModule(files.front(), calibration.module)))
-    return failure();
-  FailureOr<cs::ClusterOp> found = findCluster();
-  if (failed(found))
-    return failure();
-  cs::ClusterOp cluster = *found;
-  // A node sends to servers, if there are any.
-  bool ofServers = llvm::any_of(
-      calibration.links, [](const auto &link) { return link.fromServer; });
-  std::vector<int64_t> latencies, overheads, rates;
-  for (const CalibrationFile::Link &link : calibration.links) {
-    if (link.fromServer != ofServers)
-      continue;
-    latencies.push_back(link.latency);
-    overheads.push_back(link.overhead);
-    rates.push_back(link.bitsPerSecond);
-  }
-  int64_t rate = std::max<int64_t>(1, (medianOf(rates) + 500'000) / 1'000'000);
-  int64_t latency = medianOf(latencies), overhead = medianOf(overheads);
-  int64_t leastLatency = latency, leastOverhead = overhead;
-  // What the runtime does for a message counts too, where it is known: it occupies the link for what a
-  // further one costs there while the link is busy. What it costs alone, in a round, is latency.
-  if (!ofServers && !calibration.rounds.empty()) {
-    leastOverhead = std::min(overhead, medianOf(calibration.messages));
-    overhead = std::max(overhead, medianOf(calibration.messages));
-    latency = std::max(latency, medianOf(calibration.rounds) - overhead);
-  }
-  auto link = cs::LinkAttr::get(module.getContext(), rate, latency, overhead);
+void CostReader::setCopies(cs::ClusterOp cluster, const plan::CalibratedCopies &copies) {
+  cs::DeviceAttr device = cluster.getDevice();
+  cluster.setDeviceAttr(cs::DeviceAttr::get(module.getContext(), device.getKind(), device.getGflops(),
+                                            device.getGbPerS(), copies.mb_per_s, copies.latency_ns));
+  remarkOn(cluster, "copies", /*missed=*/false, [&](auto &os) {
+    os << "copies between device and host: " << copies.mb_per_s << " MB/s, " << copies.latency_ns << " ns latency";
+  });
+}
+
+void CostReader::setLinks(cs::ClusterOp cluster, const plan::CalibratedLink &measured, ArrayRef<int64_t> slowdowns) {
+  plan::CalibratedLink::Costs costs = measured.WithWork();
+  auto link = cs::LinkAttr::get(module.getContext(), measured.mbit_per_s(), costs.latency_ns, costs.overhead_ns);
   cluster.setInterAttr(link);
   // What a message costs at the link with others around it, and from node to node alone.
-  if (leastOverhead < overhead)
-    cluster.setLeastOverheadNs(leastOverhead);
-  if (leastLatency < latency)
-    cluster.setLeastLatencyNs(leastLatency);
+  if (measured.least_overhead_ns < costs.overhead_ns)
+    cluster.setLeastOverheadNs(measured.least_overhead_ns);
+  if (measured.latency_ns < costs.latency_ns)
+    cluster.setLeastLatencyNs(measured.latency_ns);
   int64_t slowdown = 0;
-  if (!calibration.slowdowns.empty()) {
-    slowdown = medianOf(calibration.slowdowns);
+  if (!slowdowns.empty()) {
+    slowdown = plan::MedianOf(slowdowns.vec());
     cluster.setSlowdownPercent(slowdown);
   }
   remarkOn(cluster, "link", /*missed=*/false, [&](auto &os) {
-    os << (ofServers ? "links to servers" : "links between ranks") << ", median of "
-       << rates.size() << ": " << rate << " mbit/s, " << link.getLatencyNs()
+    os << (measured.of_servers ? "links to servers" : "links between ranks") << ", median of "
+       << measured.links << ": " << measured.mbit_per_s() << " mbit/s, " << link.getLatencyNs()
        << " ns latency, " << link.getOverheadNs()
        << " ns overhead; compute takes " << slowdown
        << " percent longer meanwhile";
   });
-  return success();
 }
 
 LogicalResult CostReader::findFragments() {
@@ -227,15 +225,24 @@ CostReader::Key CostReader::keyOf(const MeasuredProcess &process,
   return key;
 }
 
+bool CostReader::isOfCudaDevices() {
+  return llvm::any_of(module.getOps<cs::ClusterOp>(), [](cs::ClusterOp cluster) {
+    return cluster.getDevice().getKind() == cs::DeviceKind::cuda;
+  });
+}
+
 LogicalResult CostReader::checkKnown(const MeasuredProcess &process) {
   if (process.role == "server" && !servers.count(process.index))
-    return error(process.file) << "the module has no " << process.getName();
+    return error(process.file) << "the module has no " << process.name;
   for (const auto &[measured, cost] : process.fragments) {
     Key key = keyOf(process, measured);
     if (fragments.count(key))
       continue;
+    // What --merge-fragments has made of all: its time says nothing of one of them, and there is nothing to schedule.
+    if (isOfCudaDevices() && std::get<1>(key) == std::get<0>(key))
+      continue;
     return error(process.file)
-           << process.getName() << ": the module has no fragment \""
+           << process.name << ": the module has no fragment \""
            << std::get<1>(key) << "\" on device " << std::get<2>(key) << " in @"
            << std::get<0>(key);
   }
@@ -250,23 +257,21 @@ LogicalResult CostReader::checkAlike(const MeasuredProcess &first,
     for (const auto &[key, cost] : side->fragments)
       if (!lacks.fragments.count(key))
         return error(lacks.file)
-               << lacks.getName() << " has no fragment \"" << std::get<1>(key)
-               << "\", which " << side->getName() << " in '" << side->file
+               << lacks.name << " has no fragment \"" << std::get<1>(key)
+               << "\", which " << side->name << " in '" << side->file
                << "' has";
   }
   return success();
 }
 
-LogicalResult CostReader::readFragments(ArrayRef<std::string> files, bool quiet) {
-  ProfileFile profile;
-  for (const std::string &file : files)
-    if (failed(readProfile(module.getContext(), file, profile)))
-      return failure();
-  if (failed(checkModule(files.front(), profile.module)) || failed(findFragments()))
+LogicalResult CostReader::readFragments(ArrayRef<std::string> files) {
+  FailureOr<std::vector<MeasuredProcess>> processes =
+      readProfiles(module.getContext(), files, module.getName().value_or(""));
+  if (failed(processes) || failed(findFragments()))
     return failure();
   const MeasuredProcess *first = nullptr;
   std::map<Key, std::vector<int64_t>> costs;
-  for (const MeasuredProcess &process : profile.processes) {
+  for (const MeasuredProcess &process : *processes) {
     if (failed(checkKnown(process)))
       return failure();
     if (process.role != "server") {
@@ -277,7 +282,7 @@ LogicalResult CostReader::readFragments(ArrayRef<std::string> files, bool quiet)
     std::map<Key, int64_t> own; // parts of a block together
     for (const auto &[measured, cost] : process.fragments) {
       int64_t &sum = own[keyOf(process, measured)];
-      if (llvm::AddOverflow(sum, quiet && cost.quiet ? cost.quiet : cost.median, sum))
+      if (llvm::AddOverflow(sum, knowsSlowdown && cost.quiet ? cost.quiet : cost.median, sum))
         sum = std::numeric_limits<int64_t>::max();
     }
     for (const auto &[key, ns] : own)
@@ -297,7 +302,7 @@ LogicalResult CostReader::readFragments(ArrayRef<std::string> files, bool quiet)
         });
       continue;
     }
-    int64_t ns = medianOf(measured->second);
+    int64_t ns = plan::MedianOf(measured->second);
     cs::CostAttr old = fragment.getCostAttr();
     fragment.setCostAttr(cs::CostAttr::get(context, old ? old.getFlops() : 0,
                                            old ? old.getBytes() : 0, ns));
@@ -318,10 +323,10 @@ struct ReadCosts : commsched::impl::ReadCostsBase<ReadCosts> {
     CostReader reader(getOperation());
     if (!ncclTests.empty() && failed(reader.readNccl(ncclTests)))
       return signalPassFailure();
-    if (!calibrations.empty() && failed(reader.readLinks(calibrations)))
+    if (!calibrations.empty() && failed(reader.readCalibrations(calibrations, !ncclTests.empty())))
       return signalPassFailure();
     if (!profiles.empty() &&
-        failed(reader.readFragments(profiles, /*quiet=*/!calibrations.empty())))
+        failed(reader.readFragments(profiles)))
       return signalPassFailure();
   }
 };

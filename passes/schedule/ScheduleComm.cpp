@@ -6,12 +6,14 @@
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "passes/schedule/Apply.h"
+#include "passes/schedule/Credits.h"
 #include "passes/schedule/CutBlocks.h"
 #include "passes/schedule/FuseBlocks.h"
 #include "passes/schedule/MoveFragments.h"
 #include "passes/schedule/NcclLink.h"
 #include "passes/schedule/ScheduleRemarks.h"
 #include "passes/schedule/ScheduledSteps.h"
+#include "passes/schedule/Turns.h"
 #include "passes/schedule/solver/Arrivals.h"
 #include "passes/schedule/solver/Policy.h"
 
@@ -67,7 +69,7 @@ struct ScheduleComm : commsched::impl::ScheduleCommBase<ScheduleComm>,
     // Blocks may be fused by the one, and sent by the other.
     const std::string &buckets = schedule::hasBuckets(cutAs.getValue()) ? cutAs : policy;
     for (const std::string &why :
-         {schedule::checkBuckets(this->buckets(), buckets), checkOptions()})
+         {checkAlgorithmName(algorithm), schedule::checkBuckets(this->buckets(), buckets), checkOptions()})
       if (!why.empty()) {
         emitOptionError(*this, &getContext()) << why;
         return signalPassFailure();
@@ -281,6 +283,8 @@ private:
     if (std::optional<std::string> error =
             schedule::verify(problem.problem, solution.schedule))
       return *error;
+    if (policy == schedule::kSolver)
+      solution.schedule = pushInTurn(problem, std::move(solution.schedule));
     solution.evaluation =
         schedule::evaluate(problem.problem, asWritten(problem, solution.schedule));
     if (!(solution.evaluation.period < 1e18))
@@ -303,7 +307,7 @@ private:
 
   /// Empty, or which option has no use here.
   std::string checkOptions() {
-    for (const auto *option : {&memoryLimit, &messageBytes})
+    for (const auto *option : {&memoryLimit, &messageBytes, &sizeLimit})
       if (option->getValue() < 0)
         return option->getArgStr().str() +
                " must not be negative, got: " + std::to_string(option->getValue());
@@ -320,6 +324,8 @@ private:
     if (policy == kPriority && (messageBytes != 0 || parts))
       return "message-bytes and parts must go with a policy that cuts or fuses, got: " +
              policy.getValue();
+    if (policy == kPriority && turns)
+      return "turns must go with a policy that predicts them, got: " + policy.getValue();
     bool hasServers = llvm::any_of(
         getOperation().getOps<func::FuncOp>(),
         [](func::FuncOp func) { return func->hasAttr(cs::CsDialect::kServersAttr); });

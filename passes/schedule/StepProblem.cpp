@@ -9,6 +9,7 @@
 #include "passes/schedule/DeviceCopies.h"
 #include "passes/schedule/MessageKinds.h"
 #include "passes/schedule/StepCosts.h"
+#include "passes/schedule/StepValues.h"
 #include "passes/support/Module.h"
 
 #include <map>
@@ -16,10 +17,6 @@
 using namespace mlir;
 using namespace commsched;
 using Operations = StepCommunications::Operations;
-
-static bool isCommunication(Operation *op) {
-  return isa_and_nonnull<cs::CommunicationOpInterface>(op);
-}
 
 namespace {
 
@@ -52,29 +49,6 @@ private:
     return cast<cs::PlacedType>(value.getType()).getDevice();
   }
 
-  /// Fragments and communications that make a value, through what only cuts,
-  /// joins and copies; null for an argument.
-  template <typename Visit>
-  void sources(Value value, const Visit &visit) {
-    Operation *op = value.getDefiningOp();
-    if (!isa_and_nonnull<cs::SplitOp, cs::ConcatOp, cs::CopyOp, cs::PackOp, cs::UnpackOp>(op))
-      return visit(op);
-    for (Value operand : op->getOperands())
-      sources(operand, visit);
-  }
-  /// Uses of a value, in the same way.
-  template <typename Visit>
-  void uses(Value value, const Visit &visit) {
-    for (OpOperand &use : value.getUses()) {
-      Operation *op = use.getOwner();
-      if (!isa<cs::SplitOp, cs::ConcatOp, cs::CopyOp, cs::PackOp, cs::UnpackOp>(op))
-        visit(use);
-      else
-        for (Value result : op->getResults())
-          uses(result, visit);
-    }
-  }
-
   const StepCommunications &step;
   StepCosts costs;
   DeviceCopies copies;
@@ -103,7 +77,7 @@ void ProblemBuilder::findLate() {
       continue;
     bool late = false;
     for (Value operand : op.getOperands())
-      sources(operand, [&](Operation *source) {
+      forSources(operand, [&](Operation *source) {
         late |= isLate.contains(source) ||
                 (fragment && isCommunication(source) &&
                  step.needOf(source).when != Need::ThisStep);
@@ -157,7 +131,7 @@ void ProblemBuilder::addBegins() {
       continue;
     bool made = false;
     for (Value operand : op->getOperands())
-      sources(operand, [&](Operation *source) { made |= source != nullptr; });
+      forSources(operand, [&](Operation *source) { made |= source != nullptr; });
     unsigned device = deviceOf(op);
     auto next = static_cast<unsigned>(result.problem.ops.size());
     if (made || !begins.try_emplace(device, next).second)
@@ -214,7 +188,7 @@ void ProblemBuilder::addOps() {
     bool moves = isLate.contains(&op);
     if (fragment && fragment.getDeferred() && need.when == Need::ThisStep)
       for (Value input : fragment.getInputs())
-        sources(input, [&](Operation *source) { moves |= isCommunication(source); });
+        forSources(input, [&](Operation *source) { moves |= isCommunication(source); });
     if (!moves)
       continue;
     moved.insert(&op);
@@ -247,7 +221,7 @@ void ProblemBuilder::addDependences() {
       continue;
     std::vector<unsigned> &after = ops[opOf.lookup(fragment)].after;
     for (Value input : fragment.getInputs())
-      sources(input, [&](Operation *source) {
+      forSources(input, [&](Operation *source) {
         if (isa_and_nonnull<cs::FragmentOp>(source) &&
             shiftOf(source) == shiftOf(fragment))
           after.push_back(opOf.lookup(source));
@@ -256,7 +230,7 @@ void ProblemBuilder::addDependences() {
       continue;
     // What reads the new value, in the step that the fragment counts to.
     for (Value output : fragment.getOutputs())
-      uses(output, [&](OpOperand &use) {
+      forUses(output, [&](OpOperand &use) {
         if (!isa<func::ReturnOp>(use.getOwner()))
           return;
         if (Value argument = step.updatedBy(use.getOperandNumber()))
@@ -275,7 +249,7 @@ std::vector<unsigned> ProblemBuilder::producersOf(Operation *communication) {
   if (relayBefore.contains(communication))
     producers.push_back(relayBefore.lookup(communication));
   for (Value operand : communication->getOperands())
-    sources(operand, [&](Operation *source) {
+    forSources(operand, [&](Operation *source) {
       // What the step before has made is there.
       if (isa_and_nonnull<cs::FragmentOp>(source) &&
           shiftOf(source) == shiftOf(communication))
@@ -294,7 +268,7 @@ std::vector<schedule::Consumer> ProblemBuilder::consumersOf(Operation *op) {
   for (const schedule::Consumer &relay : relaysAfter.lookup(op))
     consumers.push_back(relay);
   for (Value value : op->getResults())
-    uses(value, [&](OpOperand &use) {
+    forUses(value, [&](OpOperand &use) {
       Operation *user = use.getOwner();
       if (isa<cs::FragmentOp>(user))
         consumers.push_back({opOf.lookup(user), shiftOf(user) - shift});
@@ -305,7 +279,7 @@ std::vector<schedule::Consumer> ProblemBuilder::consumersOf(Operation *op) {
     });
   // The next fetch waits for the rows that this step sends.
   if (Operation *fetch = step.fetchOf(op))
-    uses(fetch->getResult(0), [&](OpOperand &use) {
+    forUses(fetch->getResult(0), [&](OpOperand &use) {
       if (auto reader = dyn_cast<cs::FragmentOp>(use.getOwner());
           reader && !reader.getDeferred())
         consumers.push_back({opOf.lookup(reader), 1});

@@ -22,6 +22,7 @@
 #include "passes/sparse/ServerLists.h"
 #include "passes/support/Module.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace commsched {
@@ -65,18 +66,18 @@ private:
                     Twine(std::to_string(secondMoment)));
     if (squares != "mean" && squares != "own")
       return refuse("squares must be mean or own, got: " + squares);
-    if (!(epsilon > 0 && std::isfinite(epsilon)))
-      return refuse("epsilon must be above 0, got: " + Twine(std::to_string(epsilon)));
-    if (!mask && momentum == 0)
-      return refuse("mask=false must go with momentum");
+    if (!isSingle(epsilon) || epsilon == 0)
+      return refuse("epsilon must be above 0 and a number of f32, got: " + text(epsilon));
+    if (!mask && (momentum == 0 || secondMoment != 0))
+      return refuse("mask=false must go with momentum, and without second-moment");
     if (epsilon != 1e-8 && secondMoment == 0)
       return refuse("epsilon must go with second-moment");
     if (squares != "mean" && (momentum == 0 || secondMoment == 0))
       return refuse("squares must go with momentum and second-moment, got: " + squares);
     if (momentum > 0 && secondMoment == 0 && !feedback)
       return refuse("momentum must go with feedback");
-    if (!(clip >= 0 && std::isfinite(clip)))
-      return refuse("clip must not be negative, got: " + Twine(std::to_string(clip)));
+    if (!isSingle(clip))
+      return refuse("clip must not be negative, and a number of f32, got: " + text(clip));
     if (exactEvery < 1 || exactEvery > cs::kMaxThresholdSteps)
       return refuse("exact-every must be 1 to " + Twine(cs::kMaxThresholdSteps) +
                     ", got: " + Twine(exactEvery));
@@ -84,9 +85,8 @@ private:
       return refuse("exact-every above 1 must go with feedback");
     if (!llvm::is_contained(valueTypes(), StringRef(values)))
       return refuse("values must be " + cs::listOf(valueTypes()) + ", got: " + values);
-    if (!(unsentRate >= 0 && std::isfinite(unsentRate)))
-      return refuse("unsent-rate must not be negative, got: " +
-                    Twine(std::to_string(unsentRate)));
+    if (!isSingle(unsentRate))
+      return refuse("unsent-rate must not be negative, and a number of f32, got: " + text(unsentRate));
     if (unsentRate > 0 && !feedback)
       return refuse("unsent-rate must go with feedback");
     if (samples < 1 || samples > cs::kMaxMsTopKSamples)
@@ -99,10 +99,17 @@ private:
     if (fuseBytes < -1)
       return refuse("fuse-bytes must be at least 0, or -1 for what the link carries, got: " +
                     Twine(fuseBytes));
+    if (StringRef option = optionOfSelections(); !option.empty() && !policy->asks() && !anyGradientAsks())
+      return refuse(option + " must go with a density below 1, where something is selected, got: " + text(density));
     FailureOr<SmallVector<func::FuncOp>> functions =
         place::trainerFunctions(getOperation(), getArgument());
     if (failed(functions))
       return failure();
+    if (fuseBytes > 0 && llvm::any_of(*functions, [](func::FuncOp func) {
+          return func->hasAttr(cs::CsDialect::kServersAttr);
+        }))
+      return refuse("fuse-bytes must go with all-reduces, not with parameter servers, got: " +
+                    Twine(fuseBytes));
     llvm::StringSet<> trained;
     for (func::FuncOp func : *functions) {
       if (!func->hasAttr(cs::CsDialect::kStepAttr))
@@ -120,6 +127,45 @@ private:
     if (std::optional<std::string> rule = policy->unusedRule(trained))
       return refuse("rules must match a parameter each, got: " + *rule);
     return success();
+  }
+
+  /// Whether `value` is 0 or more and, where it is more, neither 0 nor infinite in what is computed with it.
+  static bool isSingle(double value) {
+    auto single = static_cast<float>(value);
+    return value >= 0 && std::isfinite(single) && (value == 0 || single > 0);
+  }
+  static std::string text(double value) { return llvm::formatv("{0:g}", value).str(); }
+
+  /// An option that was given and is of selections only; empty: none.
+  StringRef optionOfSelections() {
+    LowerSparseCommOptions none;
+    const std::pair<Pass::Option<bool> &, bool> switches[] = {{feedback, none.feedback}, {mask, none.mask}};
+    for (auto [option, value] : switches)
+      if (option != value)
+        return option.getArgStr();
+    const std::pair<Pass::Option<int64_t> &, int64_t> numbers[] = {
+        {minElements, none.minElements}, {exactEvery, none.exactEvery}, {fuseBytes, none.fuseBytes}};
+    for (auto [option, value] : numbers)
+      if (option != value)
+        return option.getArgStr();
+    const std::pair<Pass::Option<std::string> &, StringRef> texts[] = {
+        {select, none.select}, {values, none.values}, {squares, none.squares}};
+    for (auto [option, value] : texts)
+      if (option != value)
+        return option.getArgStr();
+    if (method != none.method && method != "dense")
+      return method.getArgStr();
+    return clip != none.clip ? clip.getArgStr() : unsentRate != none.unsentRate ? unsentRate.getArgStr()
+                                                                                : StringRef();
+  }
+
+  bool anyGradientAsks() {
+    return getOperation()
+        .walk([](Operation *op) {
+          return op->hasAttr(cs::kDensityAttr) || op->hasAttr(cs::kSparseMethodAttr) ? WalkResult::interrupt()
+                                                                                     : WalkResult::advance();
+        })
+        .wasInterrupted();
   }
 
   LogicalResult lower(func::FuncOp func, const Policy &policy,

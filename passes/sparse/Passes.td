@@ -6,7 +6,7 @@
 
 include "passes/support/Options.td"
 
-def LowerSparseComm : Pass<"lower-sparse-comm", "::mlir::ModuleOp"> {
+def LowerSparseComm : CsPass<"lower-sparse-comm"> {
   let summary = "exchange the largest elements of gradients only, and keep the others for the next step";
   let description = [{
     Level 1 to level 1, behind `--insert-dist-comm`, `--replicate-devices` and
@@ -71,6 +71,9 @@ def LowerSparseComm : Pass<"lower-sparse-comm", "::mlir::ModuleOp"> {
     into what it combines (`cs.collect`). The methods are `auto` (lists, if they have fewer
     bytes than the gradient) and `dense`; the residual is that of the whole parameter. Not
     with `second-moment`.
+
+    Without a density below 1, by an option, a rule or `cs.density`, nothing is selected, and options that are of
+    selections only are refused.
 
     A remark says for every gradient what was chosen, with the predicted times, or
     why it stays dense: fewer than `min-elements` elements, an element type that

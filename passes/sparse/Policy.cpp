@@ -79,6 +79,10 @@ Policy::read(const PolicyOptions &options,
   return policy;
 }
 
+bool Policy::asks() const {
+  return density < 1 || llvm::any_of(rules, [](const Rule &rule) { return rule.density < 1; });
+}
+
 std::optional<std::string> Policy::unusedRule(const llvm::StringSet<> &params) const {
   for (const Rule &rule : rules)
     if (llvm::none_of(params, [&](const auto &param) {

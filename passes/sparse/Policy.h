@@ -58,6 +58,9 @@ public:
   Wish wishFor(mlir::Operation *op, llvm::StringRef param, mlir::RankedTensorType type,
                cs::Reduction reduction) const;
 
+  /// Whether a density below 1 is asked for, if only by a rule.
+  bool asks() const;
+
   /// A rule that no parameter of these names matches, as it was given.
   std::optional<std::string> unusedRule(const llvm::StringSet<> &params) const;
 

@@ -6,7 +6,7 @@
 
 include "passes/support/Options.td"
 
-def SpreadSums : Pass<"spread-sums", "::mlir::ModuleOp"> {
+def SpreadSums : CsPass<"spread-sums"> {
   let summary = "share the sums over whole tensors that every node repeats among the nodes";
   let description = [{
     Level 1 to level 1, behind `--insert-dist-comm`, `--replicate-devices`,

@@ -15,6 +15,7 @@
 #include "passes/spread/Predict.h"
 #include "passes/spread/Sums.h"
 #include "passes/support/Module.h"
+#include "passes/support/OptionError.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -268,6 +269,11 @@ struct SpreadSums : commsched::impl::SpreadSumsBase<SpreadSums> {
   using SpreadSumsBase::SpreadSumsBase;
 
   void runOnOperation() override {
+    if (minElements < 0) {
+      emitOptionError(*this, &getContext())
+          << "min-elements must not be negative, got: " << minElements.getValue();
+      return signalPassFailure();
+    }
     FailureOr<SmallVector<func::FuncOp>> functions =
         place::trainerFunctions(getOperation(), getArgument());
     if (failed(functions))

@@ -6,6 +6,9 @@
 
 include "mlir/Pass/PassBase.td"
 
+// A pass whose options are checked before MLIR reads them (CheckedPass.h).
+class CsPass<string argument> : PassBase<argument, "::commsched::CheckedPass">;
+
 // An option whose text says its default, in --help and in docs/reference.
 class CsOption<string name, string argument, string type, string default, string text>
     : Option<name, argument, type, default,

@@ -12,7 +12,7 @@ from .check import Checked
 from .cluster import Cluster
 from .costs import GuessedCosts
 from .data import DataCache, Loader
-from .errors import (CheckError, CommSchedError, FrontEndError, Interrupted, JobError, RefusedProgram, RuntimeFailure,
+from .errors import (CheckError, CommSchedError, FrontEndError, Interrupted, JobError, MixedSamples, RefusedProgram, RuntimeFailure,
                      SampleError, ToolError, UnsupportedOp)
 from .following import JsonLines, TensorBoard
 from .job import Job, init
@@ -23,7 +23,7 @@ from .sparse import Sparse
 from .strategy import AllReduce, ParameterServers
 from .transpiling import transpile
 
-__all__ = ["AllReduce", "CheckError", "Checked", "Cluster", "CommSchedError", "DataCache", "FrontEndError", "GuessedCosts", "Interrupted", "Job", "JobError", "JsonLines", "LinkUse", "Loader", "ParameterServers", "Posted", "Posts", "Program", "RankUse",
+__all__ = ["AllReduce", "CheckError", "Checked", "Cluster", "CommSchedError", "DataCache", "FrontEndError", "GuessedCosts", "Interrupted", "Job", "JobError", "JsonLines", "LinkUse", "Loader", "MixedSamples", "ParameterServers", "Posted", "Posts", "Program", "RankUse",
            "RefusedProgram", "Replan", "RuntimeFailure",
            "SampleError", "Simulation", "Sparse", "TensorBoard", "ToolError", "Tune", "UnsupportedOp", "grad", "init", "mark_gradients", "simulate", "transpile", "value_and_grad",
            "worker_index", "worker_key"]

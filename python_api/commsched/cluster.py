@@ -5,24 +5,10 @@
 from __future__ import annotations
 
 import dataclasses
-import operator
 import re
-from typing import Any
 
+from .arguments import check_count, shown
 from .errors import FrontEndError
-
-
-def check_count(value: Any, what: str, least: int = 1) -> int:
-    """Refuses what is no integer of at least `least`."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, bool):
-        raise FrontEndError(f"{what} must be an integer, got: {value!r}")
-    if number < least:
-        raise FrontEndError(f"{what} must be at least {least}, got: {number}")
-    return number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,7 +16,8 @@ class Cluster:
     """Workers and what their devices and links can do.
 
     nodes: workers; devices: per worker; gflops: of one device; gb_per_s: its memory;
-    mbit_per_s and latency_ns: of a link between workers; intra_...: inside a worker.
+    mbit_per_s and latency_ns: of a link between workers; intra_...: inside a worker. machine_ranks: so many workers of one
+    device each, one behind the other, are on one machine and linked by intra_...; NCCL's model counts on it.
     """
 
     nodes: int
@@ -43,6 +30,7 @@ class Cluster:
     intra_latency_ns: int = 5_000
     kind: str = "cpu"
     name: str = "cluster"
+    machine_ranks: int = 1
 
     @staticmethod
     def of(device: str, nodes: int) -> "Cluster":
@@ -52,17 +40,30 @@ class Cluster:
         return Cluster(nodes, kind=device, gflops=60_000, gb_per_s=3_000, mbit_per_s=100_000, latency_ns=5_000,
                        intra_mbit_per_s=2_880_000, intra_latency_ns=1_000)
 
+    def of_ranks(self) -> "Cluster":
+        """The same devices, each of kind "cuda" as a worker of its own, which is how they run. They share what their
+        machine has of the network."""
+        if self.kind != "cuda" or self.devices == 1:
+            return self
+        return dataclasses.replace(self, nodes=self.nodes * self.devices, devices=1, machine_ranks=self.devices,
+                                   mbit_per_s=max(1, self.mbit_per_s // self.devices))
+
     def __post_init__(self):
         for field in ("nodes", "devices", "gflops", "gb_per_s", "mbit_per_s", "latency_ns", "intra_mbit_per_s",
-                      "intra_latency_ns"):
+                      "intra_latency_ns", "machine_ranks"):
             check_count(getattr(self, field), f"{field} of a cluster", 0 if field.endswith("latency_ns") else 1)
-        for field in ("kind", "name"):
-            if not re.fullmatch(r"[A-Za-z_][\w.$-]*", str(getattr(self, field))):
-                raise FrontEndError(f"{field} of a cluster must be an identifier, got: {getattr(self, field)!r}")
+        if not isinstance(self.kind, str) or self.kind not in ("cpu", "cuda"):
+            raise FrontEndError(f"kind of a cluster must be \"cpu\" or \"cuda\", got: {shown(self.kind)}")
+        if not isinstance(self.name, str) or not re.fullmatch(r"[A-Za-z_][\w.$-]*", self.name, re.ASCII):
+            raise FrontEndError(f"name of a cluster must be an identifier, got: {shown(self.name)}")
+        if self.machine_ranks > 1 and (self.kind != "cuda" or self.devices > 1):
+            raise FrontEndError("machine_ranks must go with kind=\"cuda\" and devices=1, got: "
+                                f"kind={self.kind!r}, devices={self.devices}")
 
     def mlir(self) -> list[str]:
         """The cs.cluster operation."""
         return [f"cs.cluster @{self.name} nodes = {self.nodes} devices = {self.devices} "
                 f"device = <kind = {self.kind}, gflops = {self.gflops}, gb_per_s = {self.gb_per_s}>",
                 f"    intra = <mbit_per_s = {self.intra_mbit_per_s}, latency_ns = {self.intra_latency_ns}> "
-                f"inter = <mbit_per_s = {self.mbit_per_s}, latency_ns = {self.latency_ns}>"]
+                f"inter = <mbit_per_s = {self.mbit_per_s}, latency_ns = {self.latency_ns}>"
+                + (f" nccl = <machine_ranks = {self.machine_ranks}>" if self.machine_ranks > 1 else "")]

@@ -10,7 +10,8 @@ import warnings
 from typing import Any, Callable, Optional
 
 from . import tools
-from .cluster import Cluster, check_count
+from .arguments import check_count, check_switch, is_integer, shown
+from .cluster import Cluster
 from .costs import Costs, GuessedCosts, measured
 from .frontend.base import Description
 from .strategy import AllReduce, Strategy
@@ -60,12 +61,15 @@ class CompiledStep:
 
         workers: for another number of workers; cluster: with the cs.cluster operation.
         """
-        workers = self.workers if workers is None else workers
+        if not is_integer(level, 0, 2):
+            raise ValueError(f"level must be 0, 1 or 2, got: {shown(level)}")
+        check_switch("cluster", cluster)
+        if not cluster and level != 0:
+            raise ValueError(f"cluster=False must go with level 0, got: level {level}, which is made for a cluster")
+        workers = self.workers if workers is None else check_count(workers, "the number of workers")
         text = self._level0(workers, self._cluster(workers) if cluster and self.cluster else None)
         if level == 0:
             return text
-        if level not in (1, 2):
-            raise ValueError(f"level must be 0, 1 or 2, got: {level}")
         return tools.lower(text, level, self.strategy.at(self.steps)[0], self._costs_of(workers).options() if level == 2 else ())
 
     def _level0(self, workers: int, cluster: Optional[Cluster]) -> str:

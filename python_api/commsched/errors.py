@@ -24,6 +24,12 @@ class UnsupportedOp(FrontEndError):
         super().__init__(f"{location.replace(chr(34), '') + ': ' if location else ''}operation {name} is not supported")
 
 
+class MixedSamples(UserWarning):
+    """The gradients of a step are no means over the samples of the batch, such as those of a loss of all pairs, behind a batch norm, or with weights by the
+    samples' places: each worker has those of its part, and their mean is another one than that of one device on the whole batch. Or a metric is
+    none, of which the mean of those of the parts is reported. It says where, in one line."""
+
+
 class ToolError(CommSchedError):
     """A compiler tool is missing or failed: the message holds its diagnostics."""
 

@@ -13,6 +13,7 @@ import sys
 import time
 from typing import Any, Iterable, Iterator, Mapping, Optional, Protocol, Sequence
 
+from .arguments import check_path, check_switch, shown
 from .errors import FrontEndError
 
 
@@ -29,7 +30,7 @@ class JsonLines:
     """
 
     def __init__(self, path: "str | os.PathLike"):
-        self._file = open(path, "a", encoding="utf-8")
+        self._file = open(check_path("path", path), "a", encoding="utf-8")
 
     def write(self, step: int, metrics: Mapping[str, float]) -> None:
         """One line: the step's number from 1, the time in seconds since 1970, and the metrics; null for what is not finite."""
@@ -46,7 +47,7 @@ class TensorBoard:
     """A file of events in a folder, which TensorBoard shows; no package of its is needed."""
 
     def __init__(self, folder: "str | os.PathLike"):
-        os.makedirs(folder, exist_ok=True)
+        os.makedirs(check_path("folder", folder), exist_ok=True)
         name = f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}.{os.getpid()}.{os.urandom(4).hex()}"
         self._file = open(os.path.join(os.fspath(folder), name), "xb")
         self._event(_field(3, b"brain.Event:2"))
@@ -153,9 +154,8 @@ def check(log: Any, progress: Any) -> "list[Writer]":
     writers = [] if log is None else list(log) if isinstance(log, (tuple, list)) else [log]
     for writer in writers:
         if not callable(getattr(writer, "write", None)):
-            raise FrontEndError(f"log must be a JsonLines, a TensorBoard, or what has write(step, metrics), or several, got: {writer!r}")
-    if not isinstance(progress, bool):
-        raise FrontEndError(f"progress must be True or False, got: {progress!r}")
+            raise FrontEndError(f"log must be a JsonLines, a TensorBoard, or what has write(step, metrics), or several, got: {shown(writer)}")
+    check_switch("progress", progress)
     return writers
 
 

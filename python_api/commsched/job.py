@@ -18,6 +18,7 @@ import weakref
 from typing import Any, Callable, Iterator, Optional, Sequence
 
 from . import errors
+from .arguments import check_choice, check_path, check_switch, is_integer, shown
 from .errors import CommSchedError, Interrupted, JobError, RuntimeFailure
 from .native import JobOptions, library
 
@@ -60,8 +61,8 @@ def init(*, rank: Optional[int] = None, size: Optional[int] = None, transport: O
     if _current is not None:
         raise JobError("init must be called once in a process")
     _install_hook()
-    if isinstance(servers, bool) or not isinstance(servers, int) or not 0 <= servers <= 4095:
-        raise JobError(f"servers must be a number of 0 to 4095, got: {servers!r}")
+    if not is_integer(servers, 0, 4095):
+        raise JobError(f"servers must be a number of 0 to 4095, got: {shown(servers)}")
     if servers and transport == "mpi":
         raise JobError("transport must be grpc for parameter servers, which MPI does not connect, got: mpi")
     transport = "grpc" if servers else transport
@@ -86,22 +87,33 @@ def job_options(*, rank: Optional[int] = None, size: Optional[int] = None, trans
                 token: Optional[str] = None, insecure: bool = False, listen_any: bool = False,
                 membership: Optional[int] = None, deadline: Optional[float] = None, **given: "None | str | os.PathLike") -> JobOptions:
     """What init() is given, checked, as the library takes it. Raises JobError."""
+    for name, switch in (("insecure", insecure), ("listen_any", listen_any)):
+        check_switch(name, switch, JobError)
+    if transport is not None:
+        check_choice("transport", transport, ("grpc", "mpi"), JobError)
+    for name, text_of in (("master", master), ("token", token), ("tls_server_name", given.get("tls_server_name"))):
+        if text_of is not None and (not isinstance(text_of, str) or not text_of or "\0" in text_of):
+            raise JobError(f"{name} must be a text, got: {shown(text_of) if name != 'token' else 'another'}")
+    for name, path in given.items():
+        if path is not None and name != "tls_server_name":
+            check_path(name, path, JobError)
     if not insecure and transport != "mpi":
         for name in _FROM_ENVIRONMENT:
             if given.get(name) is None and not (name == "token_file" and token is not None):
                 given[name] = os.environ.get(f"COMMSCHED_{name.upper()}") or None
     for name, value, least, most in (("rank", rank, 0, 4095), ("size", size, 1, 4096), ("port", port, 1, 65535),
                                      ("membership", membership, 0, (1 << 31) - 1)):
-        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most):
-            raise JobError(f"{name} must be a number of {least} to {most}, got: {value!r}")
+        if value is not None and not is_integer(value, least, most):
+            raise JobError(f"{name} must be a number of {least} to {most}, got: {shown(value)}")
     if (rank is None) != (size is None):
         raise JobError("rank and size go together")
     if deadline is None:
         deadline = _deadline_of_environment()
     if isinstance(deadline, bool) or not isinstance(deadline, (int, float)) or not 0 < deadline <= 1e7:
-        raise JobError(f"deadline must be a positive number of seconds, got: {deadline!r}")
-    if isinstance(peers, str):
-        raise JobError(f"peers must be a list of addresses, got: {peers!r}")
+        raise JobError(f"deadline must be a positive number of seconds, got: {shown(deadline)}")
+    if peers is not None and (not isinstance(peers, (tuple, list)) or not peers
+                              or not all(isinstance(peer, str) and peer and "," not in peer for peer in peers)):
+        raise JobError(f"peers must be a list of addresses, got: {shown(peers)}")
     text = {"transport": transport, "peers": ",".join(peers) if peers else None, "master": master, "token": token, **given}
     return JobOptions(struct_size=ctypes.sizeof(JobOptions), rank=-1 if rank is None else rank, size=size or 0,
                       port=port or 0, membership=-1 if membership is None else membership, insecure=bool(insecure),
@@ -207,12 +219,12 @@ class Job:
                 at += size
             return parts
 
-    def calibrate(self, module: str) -> bytes:
-        """All ranks: measures the links between them, and compute beside them, in some seconds for each link. On rank 0 a file of
-        cs-run --calibrate for a module of this name, on others nothing."""
+    def calibrate(self, plan: bytes) -> bytes:
+        """All ranks: measures the links between them, compute beside them, and the devices of a plan for CUDA, in some seconds for
+        each link. plan: of rank 0. On rank 0 the file of cs-run --calibrate, on others nothing."""
         with self._lock:
             handle = self._alive()
-            return waited(lambda: self._lib.cs_job_calibrate(handle, module.encode()), lambda p: p is None)
+            return waited(lambda: self._lib.cs_job_calibrate(handle, plan, len(plan)), lambda p: p is None)
 
     def barrier(self, what: str = "waits for all") -> None:
         """Returns when all ranks have called it."""

@@ -92,7 +92,7 @@ def library() -> ctypes.CDLL:
                 ("cs_job_leave", None, [handle]),
                 ("cs_job_broadcast", handle, [handle, text, text, size, ctypes.POINTER(size)]),
                 ("cs_job_gather", handle, [handle, text, text, size, ctypes.POINTER(ctypes.c_uint64)]),
-                ("cs_job_calibrate", text, [handle, text]),
+                ("cs_job_calibrate", text, [handle, ctypes.c_void_p, size]),
                 ("cs_job_first", ctypes.c_int, [handle, ctypes.c_int, ctypes.POINTER(handle)]),
                 ("cs_session_profile", text, [handle]),
                 ("cs_servers_create", handle, [handle, ctypes.c_int]),

@@ -10,7 +10,8 @@ import os
 import threading
 from typing import Any, Callable, Optional, Sequence
 
-from .errors import CommSchedError, RuntimeFailure
+from .arguments import check_choice, check_number, is_integer, shown
+from .errors import CommSchedError, JobError, RuntimeFailure
 from .job import Job, waited
 from .native import PostOptions, library
 
@@ -32,7 +33,7 @@ class Posted:
 
     def wait(self, seconds: Optional[float] = None) -> bool:
         """Whether it is done within `seconds`; None: it waits for it. Raises RuntimeFailure."""
-        left = seconds
+        left = None if seconds is None else check_number("seconds", seconds, error=RuntimeFailure)
         while not self._done:
             now = 0.2 if left is None else min(max(left, 0.0), 0.2)  # in between, signals are handled
             with self._lock:
@@ -62,6 +63,10 @@ class Posts:
     """
 
     def __init__(self, job: Job, deadline: Optional[float] = None):
+        if not isinstance(job, Job):
+            raise JobError(f"job must be what init() has returned, got: {shown(job)}")
+        if deadline is not None:
+            check_number("deadline", deadline, "positive", JobError)
         self.rank, self.size = job.rank, job.size
         self._lib, self._process = library(), os.getpid()
         self._orphans: list[tuple] = []  # [(number, tensors)]
@@ -87,10 +92,21 @@ class Posts:
 
         Raises RuntimeFailure.
         """
-        if kind not in KINDS:
-            raise RuntimeFailure(f"kind must be one of {', '.join(KINDS)}, got: {kind}")
-        if combine not in COMBINES:
-            raise RuntimeFailure(f"combine must be one of {', '.join(COMBINES)}, got: {combine}")
+        if not isinstance(key, str):
+            raise RuntimeFailure(f"key must be a text, got: {shown(key)}")
+        check_choice("kind", kind, list(KINDS), RuntimeFailure)
+        check_choice("combine", combine, list(COMBINES), RuntimeFailure)
+        if not is_integer(peer, 0, (1 << 31) - 1):
+            raise RuntimeFailure(f"peer must be a rank, got: {shown(peer)}")
+        if not is_integer(priority, -1 << 31, (1 << 31) - 1):
+            raise RuntimeFailure(f"priority must be an integer of 32 bits, got: {shown(priority)}")
+        for name, given, kinds in (("combine", combine != "sum", _REDUCES), ("peer", peer != 0, ("broadcast", "send", "receive")),
+                                   ("send_counts", send_counts is not None, ("all_to_all",)),
+                                   ("receive_counts", receive_counts is not None, ("all_to_all",)),
+                                   ("tensor", kind == "barrier" and tensor is not None, ()),
+                                   ("output", kind == "barrier" and output is not None, ())):
+            if given and kind not in kinds:
+                raise RuntimeFailure(f"{name} must not be given for kind {kind}" + (f", but for {', '.join(kinds)}" if kinds else ""))
         what = f'{kind} "{key}"'
         options = PostOptions(struct_size=ctypes.sizeof(PostOptions), key=key.encode(), kind=KINDS[kind], priority=priority, peer=peer)
         if kind == "barrier":
@@ -140,9 +156,11 @@ class Posts:
 
     def wait_any(self, posted: Sequence[Posted], seconds: Optional[float] = None) -> Optional[Posted]:
         """The first of these that is done, as soon as one is; None if none is within `seconds` (None: it waits). Raises RuntimeFailure."""
+        if not isinstance(posted, (tuple, list)) or not all(isinstance(one, Posted) for one in posted):
+            raise RuntimeFailure(f"posted must be what post() has returned, got: {shown(posted)}")
         if not posted:
             raise RuntimeFailure("posts to wait for must be one or more, got: none")
-        left = seconds
+        left = None if seconds is None else check_number("seconds", seconds, error=RuntimeFailure)
         with contextlib.ExitStack() as locks:
             for one in sorted(posted, key=lambda one: one._number):  # in one order in all threads
                 locks.enter_context(one._lock)

@@ -15,11 +15,12 @@ import numpy as np
 
 from . import following
 from . import saved as saved_file
+from .arguments import check_path, shown
 from .check import Checked, check
 from .cluster import Cluster
 from .compiled import CompiledStep
 from .costs import Costs
-from .errors import RuntimeFailure
+from .errors import FrontEndError, RuntimeFailure
 from .frontend.base import Description
 from .running import Workers, check_global, length
 from .saved import Saved
@@ -92,6 +93,7 @@ class Program(CompiledStep):
     def save(self, path: "str | os.PathLike") -> None:
         """Writes a file with all that going on needs: parameters and state, what each worker has of its own (residuals
         and thresholds of sparse gradients), the number of steps, and the position in the data."""
+        check_path("path", path, ValueError)
         if not self.strategy.synchronous:
             self.close()  # what trainers have merged and not sent is in no value
         own = self._workers_now()
@@ -102,7 +104,7 @@ class Program(CompiledStep):
     def restore(self, path: "str | os.PathLike") -> Any:
         """Goes back to what save() has written, with this step and any number of workers. Returns the position in the
         data, for Loader.resume. Raises ValueError, and changes nothing, if the file is not whole or another program's."""
-        return self._go_back(saved_file.read(path, self._saved.values))
+        return self._go_back(saved_file.read(check_path("path", path, ValueError), self._saved.values))
 
     def _go_back(self, saved: Saved) -> Any:
         self.close()
@@ -273,6 +275,8 @@ class Program(CompiledStep):
         own = self._workers_now()
         workers = own.of[0] if own is not None else self.workers
         description = self._description(workers)
+        if not isinstance(function, str):
+            raise FrontEndError(f"function must be a name, got: {shown(function)}")
         if function not in description.batches or function == "step":
             raise KeyError(f"no function '{function}' besides the step")
         self._check_run(batches)
@@ -321,8 +325,14 @@ class Program(CompiledStep):
         workers = self.workers if workers is None else workers
         description = self._description(workers)
         check_global(batches)
-        table = check(self._plan(workers, strategy), self._level0(workers, None), self.slots(),
-                      [description.flatten("step", batch) for batch in batches])
+        try:
+            each = iter(batches)
+        except TypeError:
+            raise FrontEndError(f"batches must be an iterable of global batches, got: {type(batches).__name__}") from None
+        flat = [description.flatten("step", batch) for batch in each]
+        if not flat:
+            raise ValueError("check must have at least one batch, got: none")
+        table = check(self._plan(workers, strategy), self._level0(workers, None), self.slots(), flat)
         unknown = [row.name for row in table if not row.determined]
         if unknown:
             warnings.warn(f"not determined, and not checked: {', '.join(unknown)}", stacklevel=2)
@@ -330,7 +340,7 @@ class Program(CompiledStep):
 
     def trace(self, path: Optional[str]) -> None:
         """Writes a trace (ui.perfetto.dev) of the workers that the next run starts; it is complete after close()."""
-        path = None if path is None else os.fspath(path)
+        path = None if path is None else check_path("path", path)
         self.close()
         self._trace = path
 

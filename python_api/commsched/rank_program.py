@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import os
@@ -196,7 +197,8 @@ class RankProgram(Program):
         """All ranks: what the step takes on each, from the example, and their links. All have the same files then."""
         workers, job = self.workers, self._job
         self._agree_values("calibrates", self._saved.values)
-        session = self._begin(lambda: tools.plan(self._level0(workers, self._cluster(workers)), self.strategy.at(0)[0]), profile=True)
+        plan = functools.cache(lambda: tools.plan(self._level0(workers, self._cluster(workers)), self.strategy.at(0)[0]))
+        session = self._begin(plan, profile=True)
         try:
             for name, value in self._saved.values.items():
                 session.set_slot(name, value)
@@ -211,8 +213,7 @@ class RankProgram(Program):
             profiles = job.gather("calibrates", session.profile()) or []  # all, on rank 0
         finally:
             session.close()
-        module = json.loads(job._of_rank_0("calibrates", lambda: json.dumps(json.loads(profiles[0])["module"]).encode()))
-        links = job.calibrate(module)
+        links = job.calibrate(plan() if job.rank == 0 else b"")
         texts = job._of_rank_0("calibrates", lambda: json.dumps([costs.merged(profiles), links.decode()]).encode())
         self._measured[workers] = costs.kept(*json.loads(texts))
 

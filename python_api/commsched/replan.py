@@ -21,6 +21,7 @@ import sys
 import tempfile
 from typing import Any, Mapping, Optional, Sequence, Union
 
+from .arguments import check_choice, check_integer, check_number, check_path, shown
 from .errors import ToolError
 from .strategy import POLICIES, ParameterServers, Strategy
 from .tools import call, find
@@ -51,14 +52,18 @@ class Replan:
     def __post_init__(self):
         if self.every is None and self.when_off is None:
             raise ValueError("Replan must have every or when_off")
-        for name in ("every", "window"):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise ValueError(f"{name} must be at least 1, got: {value}")
-        for name in ("when_off", "deadline"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise ValueError(f"{name} must be positive, got: {value}")
+        if self.every is not None:
+            check_integer("every", self.every, 1, error=ValueError)
+        check_integer("window", self.window, 1, error=ValueError)
+        if self.when_off is not None:
+            check_number("when_off", self.when_off, "positive", ValueError)
+        check_number("deadline", self.deadline, "positive", ValueError)
+        if self.folder is not None:
+            check_path("folder", self.folder, ValueError)
+        if self.calibration is not None and not os.path.isfile(check_path("calibration", self.calibration, ValueError)):
+            raise ValueError(f"calibration must be a file, got: {shown(self.calibration)}, which is none")
+        if self.schedule is not None:
+            check_choice("schedule", self.schedule, POLICIES, ValueError)
 
     @staticmethod
     def of(value: "Replan | Tune | bool | None") -> "Union[None, Replan, Tune]":
@@ -95,12 +100,13 @@ class Tune:
     steps: int = 10
 
     def __post_init__(self):
+        if not isinstance(self.schedules, (tuple, list)) or not self.schedules:
+            raise ValueError(f"schedules must be some of {', '.join(POLICIES)}, got: {shown(self.schedules)}")
         object.__setattr__(self, "schedules", tuple(self.schedules))
         for schedule in self.schedules:
-            if schedule not in POLICIES:
-                raise ValueError(f"schedules must be some of {', '.join(POLICIES)}, got: {schedule}")
-        if isinstance(self.steps, bool) or not isinstance(self.steps, int) or self.steps < 1:
-            raise ValueError(f"steps must be at least 1, got: {self.steps}")
+            if not isinstance(schedule, str) or schedule not in POLICIES:
+                raise ValueError(f"schedules must be some of {', '.join(POLICIES)}, got: {shown(schedule)}")
+        check_integer("steps", self.steps, 1, error=ValueError)
 
     def strategies(self, strategy: Strategy) -> dict[str, Strategy]:
         """That of the program with the other schedules, by name. Options of the solver do not go with them, but where it cuts

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import numbers
 import os
 from typing import Mapping, Optional, Tuple, Union
 
+from .arguments import check_integer, check_number, check_path, check_switch, is_integer, shown
 from .errors import RuntimeFailure
 
 
@@ -103,6 +105,16 @@ def simulate(plan: Union[bytes, str, os.PathLike, object], *, steps: Optional[in
     else:
         with open(plan, "rb") as file:
             data = file.read()
+    _check(RuntimeFailure, {"bandwidth": bandwidth, "latency": latency, "compute": compute},
+           {"steps": steps, "workers": workers, "latency_ns": latency_ns, "overhead_ns": overhead_ns,
+            "engine_ns": engine_ns, "burst_bytes": burst_bytes, "queue_ns": queue_ns},
+           {"every_rank": every_rank, "in_order": in_order}, {"stragglers": stragglers, "links": links})
+    if algorithm is not None and (not isinstance(algorithm, str) or not algorithm or not algorithm.isprintable()):
+        raise RuntimeFailure(f"algorithm must be a name, got: {shown(algorithm)}")
+    check_number("jitter", jitter, error=RuntimeFailure)
+    check_integer("jitter_seed", jitter_seed, error=RuntimeFailure)
+    if jitter_seed and not jitter:
+        raise RuntimeFailure(f"jitter_seed must go with jitter, got: {jitter_seed}")
     what_if = [f"{name}={value!r}" for name, value in (("bandwidth", bandwidth), ("latency", latency),
                                                        ("compute", compute)) if value != 1]
     what_if += [f"workers={workers}"] if workers is not None else []
@@ -119,7 +131,7 @@ def simulate(plan: Union[bytes, str, os.PathLike, object], *, steps: Optional[in
         ("burst_bytes", burst_bytes), ("queue_ns", queue_ns)) if value is not None]
     for name, path in (("profile", profile), ("calibration", calibration), ("nccl_tests", nccl_tests), ("trace", trace)):
         if path is not None:
-            path = os.fspath(path)
+            path = check_path(name, path, RuntimeFailure)
             if "\n" in path:
                 raise RuntimeFailure(f"{name} must be a path without line breaks, got: {path!r}")
             lines.append(f"{name} {path}")
@@ -130,6 +142,26 @@ def simulate(plan: Union[bytes, str, os.PathLike, object], *, steps: Optional[in
     if answer is None:
         raise RuntimeFailure(lib.cs_last_error().decode(errors="replace"))
     return _from_json(json.loads(answer))
+
+
+def _check(error: "type[RuntimeFailure]", factors: dict, integers: dict, switches: dict, of_ranks: dict) -> None:
+    """What the library is told as text, and so cannot tell apart; it says what numbers can be."""
+    for name, value in factors.items():
+        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+            raise error(f"{name} must be a number, got: {shown(value)}")
+    for name, value in integers.items():
+        if value is not None and not is_integer(value):
+            raise error(f"{name} must be an integer, got: {shown(value)}")
+    for name, value in switches.items():
+        check_switch(name, value, error)
+    for name, values in of_ranks.items():
+        if values is None:
+            continue
+        if not isinstance(values, Mapping) or not all(is_integer(rank, 0) for rank in values):
+            raise error(f"{name} must be a dictionary of ranks, got: {shown(values)}")
+        for rank, value in values.items():
+            for one in value if name == "links" and isinstance(value, tuple) and len(value) == 2 else (value,):
+                check_number(f"{name} of rank {rank}", one, "positive", error)
 
 
 def _from_json(found: dict) -> Simulation:

@@ -6,8 +6,11 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import Mapping, Optional, Sequence, Union
+from typing import Any, Mapping, Optional, Sequence, Union
 
+import numpy as np
+
+from .arguments import check_choice, check_number, check_switch, is_integer, shown
 from .errors import FrontEndError
 
 METHODS = ("auto", "dense", "allgather", "hitopk", "gtopk", "oktopk")
@@ -17,9 +20,23 @@ SQUARES = ("mean", "own")
 
 
 def _density(name: str, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value <= 1:
-        raise FrontEndError(f"{name} must be above 0 and at most 1, got: {value}")
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.integer, np.floating)) or not 0 < value <= 1:
+        raise FrontEndError(f"{name} must be above 0 and at most 1, got: {shown(value)}")
     return float(value)
+
+
+def _check_single(name: str, value: object) -> None:
+    """What is computed with is of 32 bits."""
+    number = check_number(name, value)
+    with np.errstate(over="ignore", under="ignore"):
+        single = float(np.float32(number))
+    if single == float("inf") or (single == 0) != (number == 0):
+        raise FrontEndError(f"{name} must be a number of 32 bits, got: {number}")
+
+
+# What a density of 1, with which nothing is selected, has no use for.
+_OF_SELECTIONS = ("method", "min_elements", "feedback", "mask", "squares", "clip", "select", "fuse_bytes", "exact_every", "values",
+                  "unsent_rate", "mstopk_samples", "mstopk_early_stop", "mstopk_seed")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,61 +88,69 @@ class Sparse:
         _density("density", self.density)
         for name, choices in (("method", METHODS), ("select", SELECTIONS), ("values", VALUES),
                               ("squares", SQUARES)):
-            if getattr(self, name) not in choices:
-                raise FrontEndError(f"{name} must be one of {', '.join(choices)}, got: {getattr(self, name)}")
-        if isinstance(self.min_elements, bool) or not isinstance(self.min_elements, int) or self.min_elements < 0:
-            raise FrontEndError(f"min_elements must be an integer of at least 0, got: {self.min_elements}")
+            check_choice(name, getattr(self, name), choices)
+        for name in ("feedback", "mask", "mstopk_early_stop"):
+            check_switch(name, getattr(self, name))
+        for name in ("momentum", "second_moment", "epsilon", "clip", "unsent_rate"):
+            _check_single(name, getattr(self, name))
+        if not is_integer(self.min_elements, 0):
+            raise FrontEndError(f"min_elements must be an integer of at least 0, got: {shown(self.min_elements)}")
+        if not isinstance(self.rules, Mapping):
+            raise FrontEndError(f"rules must be a dictionary of patterns, got: {shown(self.rules)}")
         for pattern, rule in self.rules.items():
-            density, method = rule if isinstance(rule, tuple) else (rule, self.method)
-            _density(f"density of rule '{pattern}'", density)
-            if method not in METHODS:
-                raise FrontEndError(f"method of rule '{pattern}' must be one of {', '.join(METHODS)}, got: {method}")
-            if not pattern or re.search(r"[,=\s{}]", pattern):
+            if not isinstance(pattern, str) or not pattern or re.search(r"[,=\s{}]", pattern):
                 raise FrontEndError(f"rules must be patterns without spaces, commas, '=' and braces, got: '{pattern}'")
+            if isinstance(rule, tuple) and len(rule) != 2:
+                raise FrontEndError(f"rules must be densities, or pairs of a density and a method, got: {shown(rule)}")
+            density, method = rule if isinstance(rule, tuple) else (rule, self.method)
+            _density(f"density of rules, of '{pattern}',", density)
+            check_choice(f"method of rules, of '{pattern}',", method, METHODS)
+        if not isinstance(self.warm_up, (tuple, list)):
+            raise FrontEndError(f"warm_up must be pairs of a density and a positive number of steps, got: {shown(self.warm_up)}")
         for phase in self.warm_up:
-            if not isinstance(phase, (tuple, list)) or len(phase) != 2 or not isinstance(phase[1], int) or phase[1] < 1:
-                raise FrontEndError(f"warm_up must be pairs of a density and a positive number of steps, got: {phase}")
+            if not isinstance(phase, (tuple, list)) or len(phase) != 2 or not is_integer(phase[1], 1):
+                raise FrontEndError(f"warm_up must be pairs of a density and a positive number of steps, got: {shown(phase)}")
             _density("density of warm_up", phase[0])
-        if not 0 <= self.momentum < 1:
+        if self.momentum >= 1:
             raise FrontEndError(f"momentum must be at least 0 and below 1, got: {self.momentum}")
-        if not 0 <= self.second_moment < 1:
+        if self.second_moment >= 1:
             raise FrontEndError(f"second_moment must be at least 0 and below 1, got: {self.second_moment}")
-        if not 0 < self.epsilon < float("inf"):
+        if self.epsilon == 0:
             raise FrontEndError(f"epsilon must be above 0, got: {self.epsilon}")
-        if not self.mask and not self.momentum:
-            raise FrontEndError("mask=False must go with momentum")
+        if not self.mask and (not self.momentum or self.second_moment):
+            raise FrontEndError("mask=False must go with momentum, and without second_moment")
         if self.epsilon != 1e-8 and not self.second_moment:
             raise FrontEndError("epsilon must go with second_moment")
         if self.squares != "mean" and not (self.momentum and self.second_moment):
             raise FrontEndError(f"squares must go with momentum and second_moment, got: {self.squares}")
         if self.momentum and not self.second_moment and not self.feedback:
             raise FrontEndError("momentum must go with feedback=True")
-        if self.fuse_bytes is not None and (isinstance(self.fuse_bytes, bool) or not isinstance(self.fuse_bytes, int)
-                                            or self.fuse_bytes < 0):
-            raise FrontEndError(f"fuse_bytes must be an integer of at least 0, got: {self.fuse_bytes}")
-        if not 0 <= self.clip < float("inf"):
-            raise FrontEndError(f"clip must not be negative, got: {self.clip}")
-        if isinstance(self.exact_every, bool) or not isinstance(self.exact_every, int) or not 1 <= self.exact_every <= 1 << 24:
-            raise FrontEndError(f"exact_every must be an integer of 1 to {1 << 24}, got: {self.exact_every}")
-        if not 0 <= self.unsent_rate < float("inf"):
-            raise FrontEndError(f"unsent_rate must not be negative, got: {self.unsent_rate}")
+        if self.fuse_bytes is not None and not is_integer(self.fuse_bytes, 0):
+            raise FrontEndError(f"fuse_bytes must be an integer of at least 0, got: {shown(self.fuse_bytes)}")
+        if not is_integer(self.exact_every, 1, 1 << 24):
+            raise FrontEndError(f"exact_every must be an integer of 1 to {1 << 24}, got: {shown(self.exact_every)}")
         if self.unsent_rate and not self.feedback:
             raise FrontEndError("unsent_rate must go with feedback=True")
         if self.values != "same" and self.method in ("gtopk", "oktopk"):
             raise FrontEndError(f"values must be same with method {self.method}, got: {self.values}")
-        if (isinstance(self.mstopk_samples, bool) or not isinstance(self.mstopk_samples, int)
-                or not 1 <= self.mstopk_samples <= 100):
-            raise FrontEndError(f"mstopk_samples must be an integer of 1 to 100, got: {self.mstopk_samples}")
-        if not isinstance(self.mstopk_early_stop, bool):
-            raise FrontEndError(f"mstopk_early_stop must be a bool, got: {self.mstopk_early_stop}")
-        if (isinstance(self.mstopk_seed, bool) or not isinstance(self.mstopk_seed, int)
-                or not -1 << 63 <= self.mstopk_seed < 1 << 63):
-            raise FrontEndError(f"mstopk_seed must be an integer of 64 bits, got: {self.mstopk_seed}")
+        if not is_integer(self.mstopk_samples, 1, 100):
+            raise FrontEndError(f"mstopk_samples must be an integer of 1 to 100, got: {shown(self.mstopk_samples)}")
+        if not is_integer(self.mstopk_seed):
+            raise FrontEndError(f"mstopk_seed must be an integer of 64 bits, got: {shown(self.mstopk_seed)}")
         if self.select != "mstopk" and (self.mstopk_samples, self.mstopk_early_stop, self.mstopk_seed) != (30, True, 0):
             raise FrontEndError("mstopk_samples, mstopk_early_stop and mstopk_seed must go with select='mstopk', got: "
                                 f"{self.select}")
         if self.exact_every > 1 and not self.feedback:
             raise FrontEndError("exact_every above 1 must go with feedback=True")
+        if not self._selects():
+            for name in _OF_SELECTIONS:
+                if getattr(self, name) != _DEFAULTS[name] and not (name == "method" and self.method == "dense"):
+                    raise FrontEndError(f"{name} must go with a density below 1, where something is selected, got: {self.density}")
+
+    def _selects(self) -> bool:
+        """Whether a density below 1 is asked for, if only by a rule or at the end of the warm-up."""
+        densities = [rule[0] if isinstance(rule, tuple) else rule for rule in self.rules.values()]
+        return min([self.density, *densities]) < 1
 
     @staticmethod
     def of(value: Union[None, float, "Sparse"]) -> Optional["Sparse"]:
@@ -142,8 +167,10 @@ class Sparse:
                 def raised(rule):
                     own, method = rule if isinstance(rule, tuple) else (rule, self.method)
                     return (max(own, density), method)
-                return dataclasses.replace(self, density=max(self.density, density), warm_up=(),
-                                           rules={p: raised(r) for p, r in self.rules.items()}), begin + steps - step
+                change: Any = {"density": max(self.density, density), "warm_up": (), "rules": {p: raised(r) for p, r in self.rules.items()}}
+                if density == 1:  # nothing is selected yet
+                    change.update((name, _DEFAULTS[name]) for name in _OF_SELECTIONS)
+                return dataclasses.replace(self, **change), begin + steps - step
             begin += steps
         return dataclasses.replace(self, warm_up=()), None
 
@@ -193,3 +220,6 @@ class Sparse:
         if self.exact_every > 1:
             texts.append(f"exact-every={self.exact_every}")
         return texts
+
+
+_DEFAULTS: "dict[str, Any]" = {field.name: field.default for field in dataclasses.fields(Sparse)}

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Optional, Sequence, Union
 
+from .arguments import check_choice, check_switch, is_integer, shown
 from .errors import FrontEndError
 from .sparse import Sparse
 
@@ -17,7 +18,7 @@ _CHOICES = {"mode": ("sync", "async", "half-async"), "placement": ("balanced", "
             "schedule": (*POLICIES, "tuned"), "cut_as": POLICIES}
 _LEAST = {"servers": 1, "merge": 1, "min_block_elements": 1, "max_block_elements": 1, "staging_bytes": 1,
           "bucket_bytes": 1, "first_bucket_bytes": 1, "effort": 1, "memory_limit": 0, "message_bytes": 1}
-_SWITCHES = ("reorder", "slice", "fuse_blocks", "assign_devices", "by_block", "combine", "spread_sums", "parts", "nccl")
+_SWITCHES = ("reorder", "slice", "fuse_blocks", "assign_devices", "by_block", "combine", "spread_sums", "parts", "nccl", "hierarchical")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -32,12 +33,10 @@ class Strategy:
     reorder: with the solver: it may change the order of fragments too (default: no), as far as data allows.
     memory_limit: with reorder: bytes that results of fragments may hold at once more than in the order of the step (default 0).
     message_bytes: most bytes of a message that cuts or fuses tensors; not with schedule="priority", which sends tensors whole.
-    algorithm: of collectives: "auto" (default), "ring", "halving-doubling".
     copies: between devices and host (docs/devices.md): "none" (one memory), "overlap", "in-line", "auto" (default: "overlap"
     where devices of kind "cuda" have code to run, else "none").
     staging_bytes: most bytes of staging memory at once on a node, with copies="overlap".
     assign_devices: give every gradient an owner of its own among the devices of a node (default), instead of device 0.
-    by_block: combine, own and copy the blocks of a gradient one by one on a node of several devices.
     """
 
     schedule: Optional[str] = None
@@ -47,25 +46,23 @@ class Strategy:
     reorder: Optional[bool] = None
     memory_limit: Optional[int] = None
     message_bytes: Optional[int] = None
-    algorithm: Optional[str] = None
     copies: Optional[str] = None
     staging_bytes: Optional[int] = None
     assign_devices: Optional[bool] = None
-    by_block: Optional[bool] = None
 
     def __post_init__(self):
         if type(self) is Strategy:
             raise TypeError("a strategy is an AllReduce or ParameterServers")
         for field in dataclasses.fields(self):
             name, value = field.name, getattr(self, field.name)
-            if value is None:
+            if value is None and field.default is None:
                 continue
-            if name in _CHOICES and value not in _CHOICES[name]:
-                raise FrontEndError(f"{name} must be one of {', '.join(_CHOICES[name])}, got: {value}")
-            if name in _LEAST and (isinstance(value, bool) or not isinstance(value, int) or value < _LEAST[name]):
-                raise FrontEndError(f"{name} must be an integer of at least {_LEAST[name]}, got: {value!r}")
-            if name in _SWITCHES and not isinstance(value, bool):
-                raise FrontEndError(f"{name} must be True or False, got: {value!r}")
+            if name in _CHOICES:
+                check_choice(name, value, _CHOICES[name])
+            if name in _LEAST and not is_integer(value, _LEAST[name]):
+                raise FrontEndError(f"{name} must be an integer of at least {_LEAST[name]}, got: {shown(value)}")
+            if name in _SWITCHES:
+                check_switch(name, value)
         for name in ("bucket_bytes", "first_bucket_bytes"):
             if getattr(self, name) is not None and "fixed-buckets" not in (self.schedule, getattr(self, "cut_as", None)):
                 raise FrontEndError(f"{name} must go with schedule='fixed-buckets', got: schedule={self.schedule!r}")
@@ -144,6 +141,7 @@ class AllReduce(Strategy):
     parts: what shares a message is used as soon as it is there, while the rest is still on its way (default: no;
     docs/schedule-comm.md); around a ring of three or more ranks sums are those of tensors that share no message, else the bits
     stay the same.
+    algorithm: of collectives: "auto" (default), "ring", "halving-doubling".
     combine: fewer or smaller collectives with the same results (default).
     hierarchical: large gradients are reduced by all devices of a node, a shard on each (default; docs/devices.md).
     nccl: all-reduces by NCCL, on a cluster of kind "cuda" (default: no; docs/cuda.md).
@@ -151,6 +149,7 @@ class AllReduce(Strategy):
 
     sparse: Union[None, float, Sparse] = None
     spread_sums: bool = False
+    algorithm: Optional[str] = None
     combine: Optional[bool] = None
     parts: Optional[bool] = None
     hierarchical: Optional[bool] = None
@@ -183,7 +182,7 @@ class AllReduce(Strategy):
             if self.spread_sums:
                 passes.append("--spread-sums")
             return passes
-        options = self._options(["combine", "hierarchical", "nccl", "parts"]) + (["spread-sums=true"] if self.spread_sums else [])
+        options = self._options(["algorithm", "combine", "hierarchical", "nccl", "parts"]) + (["spread-sums=true"] if self.spread_sums else [])
         if sparse is not None:
             options += sparse.options(in_pipeline=True)
         options += [*self._common(), *costs]
@@ -200,6 +199,7 @@ class ParameterServers(Strategy):
     min_block_elements, max_block_elements, slice, placement ("balanced", "round-robin", "hash"): how parameters are cut
     into blocks, and which server owns a block.
     fuse_blocks: whether small blocks of one server may share a message (default True).
+    by_block: combine, own and copy the blocks of a gradient one by one on a node of several devices.
     cut_as: the policy whose schedule says how blocks are cut and fused for the wire (default: that of schedule); plans
     with one cut_as have the same blocks.
     row_sparse: names of parameters (as in slots()) that are tables of which a batch reads few rows: only these rows travel,
@@ -217,6 +217,7 @@ class ParameterServers(Strategy):
     slice: Optional[bool] = None
     placement: Optional[str] = None
     fuse_blocks: Optional[bool] = None
+    by_block: Optional[bool] = None
     cut_as: Optional[str] = None
     row_sparse: Sequence[str] = ()
     sparse: Union[None, float, Sparse] = None
@@ -237,8 +238,8 @@ class ParameterServers(Strategy):
         if (self.merge or 1) > 1 and self.mode != "half-async":
             raise FrontEndError(f"merge must be 1 without mode='half-async', got: {self.merge}")
         tables: Any = (self.row_sparse,) if isinstance(self.row_sparse, str) else self.row_sparse
-        if not isinstance(tables, (tuple, list, set, frozenset)):
-            raise FrontEndError(f"row_sparse must be names of parameters, got: {tables!r}")
+        if not isinstance(tables, (tuple, list, set, frozenset)) or not all(isinstance(name, str) and name for name in tables):
+            raise FrontEndError(f"row_sparse must be names of parameters, got: {shown(tables)}")
         object.__setattr__(self, "row_sparse", tuple(tables))
         own = Sparse.of(self.sparse)
         object.__setattr__(self, "sparse", own)
@@ -250,6 +251,8 @@ class ParameterServers(Strategy):
         for method in methods:
             if method not in ("auto", "dense"):
                 raise FrontEndError(f"sparse must have method auto or dense with parameter servers, got: {method}")
+        if own.fuse_bytes:
+            raise FrontEndError(f"sparse must have fuse_bytes None or 0 with parameter servers, got: {own.fuse_bytes}")
         if own.second_moment:
             raise FrontEndError(f"sparse must have second_moment 0 with parameter servers, got: {own.second_moment}")
 
@@ -270,5 +273,5 @@ class ParameterServers(Strategy):
             return [*self.insertion(), "--replicate-devices", "--assign-devices",
                     "--lower-sparse-comm=" + " ".join(sparse.options(in_pipeline=False))]
         own = [] if sparse is None else sparse.options(in_pipeline=True)
-        options = [*self._options([*self._own, "fuse_blocks", "cut_as"]), *own, *self._common(), *costs]
+        options = [*self._options([*self._own, "fuse_blocks", "by_block", "cut_as"]), *own, *self._common(), *costs]
         return ["--cs-parameter-server-pipeline" + ("=" + " ".join(options) if options else "")]

@@ -72,11 +72,14 @@ def lower(text: str, level: int, strategy: Strategy = AllReduce(), costs: Sequen
     return _run([find("cs-opt"), *strategy.pipeline(level, costs), "-"], text.encode()).decode()
 
 
+_CUDA = re.compile(r"^ *cs\.cluster .*device = <kind = cuda", re.M)
+
+
 def plan(text: str, strategy: Strategy = AllReduce(), costs: Sequence[str] = ()) -> bytes:
     """Level-0 text to the bytes of a plan file."""
     scheduled = lower(text, 2, strategy, costs)
     with tempfile.TemporaryDirectory() as folder:
-        path, library = os.path.join(folder, "plan"), libdevice()
+        path, library = os.path.join(folder, "plan"), libdevice() if _CUDA.search(scheduled) else None
         named = [f"--libdevice={library}"] if library else []
         _run([find("cs-translate"), "--mlir-to-plan", *named, "-", "-o", path], scheduled.encode())
         return pathlib.Path(path).read_bytes()

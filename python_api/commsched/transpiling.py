@@ -4,9 +4,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, Callable, Mapping, Optional, Sequence, TypeVar, Union
 
+from .arguments import check_path, shown
 from .cluster import Cluster
 from .costs import Costs
 from .errors import FrontEndError
@@ -89,22 +89,23 @@ def checked(cluster: Any, strategy: Any, location_root: Any, profile: Any, calib
             calibrate: Any, device: Any = None) -> "tuple[Optional[Cluster], Costs]":
     """What transpile() of any framework takes: the cluster that is meant, and the costs. Raises FrontEndError."""
     costs = Costs.of(profile, calibration, calibrate, isinstance(cluster, Cluster))
-    if device not in (None, "cpu", "cuda"):
-        raise FrontEndError(f"device must be \"cpu\" or \"cuda\", got: {device!r}")
+    if device is not None and (not isinstance(device, str) or device not in ("cpu", "cuda")):
+        raise FrontEndError(f"device must be \"cpu\" or \"cuda\", got: {shown(device)}")
     if isinstance(cluster, Cluster):
         if device is not None and device != cluster.kind:
             raise FrontEndError(f"device must match the kind of the cluster, {cluster.kind}, got: {device}")
+        cluster = cluster.of_ranks()
     elif cluster is not None:
         if isinstance(cluster, bool) or not hasattr(cluster, "__index__"):
-            raise FrontEndError(f"cluster must be a Cluster or a number of workers, got: {cluster!r}")
+            raise FrontEndError(f"cluster must be a Cluster or a number of workers, got: {shown(cluster)}")
         cluster = Cluster.of(device or "cpu", cluster)
     elif device == "cuda":
         job = current()
         cluster = Cluster.of(device, 1 if job is None else job.size)
     if not isinstance(strategy, Strategy):
-        raise FrontEndError(f"strategy must be an AllReduce or ParameterServers, got: {strategy!r}")
-    if location_root is not None and not isinstance(location_root, (str, os.PathLike)):
-        raise FrontEndError(f"location_root must be a path, got: {location_root!r}")
+        raise FrontEndError(f"strategy must be an AllReduce or ParameterServers, got: {shown(strategy)}")
+    if location_root is not None:
+        check_path("location_root", location_root)
     return cluster, costs
 
 

@@ -351,7 +351,6 @@ int cs_session_set_trace(cs_session *session, const char *path) {
     if (absl::Status s = session->session->Drain(); !s.ok()) return Finished(s);
     return Finished(session->trace.Write(session->trace_path));
   }
-  if (session->session->program().cuda != nullptr) return Finished(rt::NoCudaTrace());
   session->trace_path = path;
   session->trace.Enable(true);
   return Finished(absl::OkStatus());

@@ -99,10 +99,11 @@ CS_API const void *cs_job_broadcast(cs_job *job, const char *what, const void *d
 CS_API const void *cs_job_gather(cs_job *job, const char *what, const void *data,
                                  size_t bytes, uint64_t *sizes);
 
-/* All ranks: measures the links between them, and how much slower compute is while they are busy,
- * in some seconds for each link. On rank 0 the file of `cs-run --calibrate` (docs/costs.md) for a
- * module of this name, valid until the next call of this function on the job; on others an empty text. */
-CS_API const char *cs_job_calibrate(cs_job *job, const char *module);
+/* All ranks: measures the links between them, how much slower compute is while they are busy, and, for a plan
+ * for CUDA devices, these, in some seconds for each link. The plan is that of rank 0; what others give is not looked at.
+ * On rank 0 the file of `cs-run --calibrate PLAN` (docs/costs.md), valid until the next call of this function
+ * on the job; on others an empty text. */
+CS_API const char *cs_job_calibrate(cs_job *job, const void *plan, size_t plan_bytes);
 
 /* All ranks: in `part` a job of the first `count` of them, which is left before this one; NULL on
  * the others, which may have parameter servers (cs_servers_create). Not by MPI. */

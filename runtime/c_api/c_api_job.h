@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstring>
 #include <memory>
@@ -30,6 +31,9 @@ namespace commsched {
 
 // Whether it can be used here.
 absl::Status CheckJob(const cs_job *job);
+
+// The CUDA device of this rank, if its plan is for such: of its number on its host, else the first.
+inline int CudaDeviceOf(const launch::Job &job) { return std::max(0, job.local_rank()); }
 
 // Fields that the caller's version of the struct does not have are zero.
 template <typename T>

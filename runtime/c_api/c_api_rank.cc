@@ -86,7 +86,7 @@ absl::StatusOr<std::unique_ptr<cs_session>> OneRank(const cs_rank_options &given
   auto session = std::make_unique<cs_session>();
   rt::SessionOptions options;
   options.deadline = given.job->deadline;
-  options.cuda_device = std::max(0, job->local_rank());
+  options.cuda_device = commsched::CudaDeviceOf(*job);
   if (given.replanning != nullptr) {
     auto replan = commsched::ReplanOptionsOf(*given.replanning, session.get());
     if (!replan.ok()) return replan.status();

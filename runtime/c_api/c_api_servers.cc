@@ -15,6 +15,7 @@
 #include "runtime/c_api/c_api_session.h"
 #include "runtime/calibration/peer_exchanges.h"
 #include "runtime/calibration/rank_costs.h"
+#include "runtime/session/device_calibration.h"
 
 namespace rt = commsched::runtime;
 namespace launch = commsched::launch;
@@ -43,9 +44,8 @@ absl::Status Check(const cs_servers *servers) {
       "servers cannot be used in a forked process, which does not have their threads");
 }
 
-absl::StatusOr<calibration::Costs> Measure(cs_job *given) {
+absl::StatusOr<calibration::Costs> Measure(cs_job *given, const rt::PlanImage &image) {
   launch::Job *job = given->job.get();
-  if (job->size() == 1) return absl::InvalidArgumentError("one rank has no links to measure");
   auto connect = job->NextConnection(kCalibration);
   if (!connect.ok()) return connect.status();
   rt::TransportOptions options;
@@ -57,7 +57,14 @@ absl::StatusOr<calibration::Costs> Measure(cs_job *given) {
   if (!transport.ok()) return transport.status();
   calibration::Costs costs;
   calibration::PeerExchanges exchanges(transport->get(), given->deadline);
-  absl::Status status = calibration::MeasureRanks(transport->get(), &exchanges, given->deadline, &costs);
+  rt::SessionOptions session;
+  session.deadline = given->deadline;
+  session.cuda_device = commsched::CudaDeviceOf(*job);
+  auto devices = calibration::OpenDevices(image, session, 1);
+  absl::Status status = devices.status();
+  if (status.ok()) status = calibration::MeasureRanks(transport->get(), &exchanges, given->deadline, &costs);
+  if (status.ok())
+    status = calibration::MeasureDevice(*devices, transport->get(), image, job->rank(), 0, given->deadline, &costs);
   if (!status.ok()) (*transport)->Abort(status);
   (*transport)->Close();
   if (!status.ok()) return status;
@@ -79,13 +86,18 @@ absl::StatusOr<const rt::ValueInfo *> commsched::FindValue(const rt::PlanImage &
 
 extern "C" {
 
-const char *cs_job_calibrate(cs_job *job, const char *module) {
-  if (absl::Status s = CheckJob(job); !s.ok()) return Finished(s), nullptr;
-  auto costs = Measure(job);
+const char *cs_job_calibrate(cs_job *job, const void *plan, size_t plan_bytes) {
+  absl::Status status = CheckJob(job);
+  if (status.ok() && job->job->size() == 1) status = absl::InvalidArgumentError("one rank has no links to measure");
+  if (!status.ok()) return Finished(status), nullptr;
+  absl::Status own;
+  auto image = commsched::SharedPlan(job->job.get(), job->job->size(), {static_cast<const char *>(plan), plan_bytes}, &own);
+  if (image.ok() && !own.ok()) image = own;
+  if (Finished(image.status()) != 0) return nullptr;
+  auto costs = Measure(job, **image);
   if (Finished(costs.status()) != 0) return nullptr;
   job->costs = job->job->rank() != 0 ? ""
-                                     : calibration::ToJson(*costs, module != nullptr ? module : "",
-                                                           job->job->size(), 0);
+                                     : calibration::ToJson(*costs, (*image)->plan().module_name(), job->job->size(), 0);
   return job->costs.c_str();
 }
 

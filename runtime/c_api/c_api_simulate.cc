@@ -28,6 +28,8 @@ absl::Status ReadText(absl::string_view path, std::string *text) {
   auto file = rt::MappedFile::Open(std::string(path));
   if (!file.ok()) return file.status();
   *text = std::string((*file)->bytes());
+  // As text it would be taken for none.
+  if (text->empty()) return absl::InvalidArgumentError(absl::StrCat(path, ": is empty"));
   return absl::OkStatus();
 }
 

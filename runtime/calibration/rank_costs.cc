@@ -45,11 +45,25 @@ std::string ToJson(const Costs &costs, const std::string &module, int ranks, siz
         " {\"rank\":", rank, ",\"quiet_ns\":", costs.compute[rank].quiet_ns,
         ",\"communicating_ns\":", costs.compute[rank].communicating_ns,
         ",\"slowdown_percent\":", costs.compute[rank].percent(), "}"));
+  std::vector<std::string> copies, all_reduces;
+  for (const DeviceCopy &copy : costs.copies)
+    copies.push_back(absl::StrCat(
+        " {\"rank\":", copy.rank, ",\"direction\":\"", copy.to_host ? "to_host" : "to_device",
+        "\",\"latency_ns\":", copy.latency_ns, ",\"bytes_per_s\":", copy.bytes_per_second,
+        ",\"both_bytes_per_s\":", copy.both_bytes_per_second, "}"));
+  for (const AllReduce &all_reduce : costs.all_reduces)
+    all_reduces.push_back(absl::StrCat(" {\"ranks\":", ranks, ",\"bytes\":", all_reduce.bytes,
+                                       ",\"ns\":", all_reduce.ns, "}"));
+  // Files without devices are as they were before there were any.
+  const std::string devices =
+      copies.empty() ? ""
+                     : absl::StrCat(",\n\"copies\":[\n", absl::StrJoin(copies, ",\n"), "\n],\n\"nccl\":[\n",
+                                    absl::StrJoin(all_reduces, ",\n"), "\n]");
   return absl::StrCat(
       "{\"format\":\"commsched calibration\",\"version\":1,\"module\":", runtime::JsonQuote(module),
       ",\"transport\":\"", costs.transport, "\",\"ranks\":", ranks, ",\"servers\":", servers,
       ",\n\"links\":[\n", absl::StrJoin(links, ",\n"), "\n],\n\"exchanges\":[\n",
-      absl::StrJoin(exchanges, ",\n"), "\n],\n\"compute\":[\n", absl::StrJoin(compute, ",\n"), "\n]}\n");
+      absl::StrJoin(exchanges, ",\n"), "\n],\n\"compute\":[\n", absl::StrJoin(compute, ",\n"), "\n]", devices, "}\n");
 }
 
 }  // namespace commsched::calibration

@@ -27,6 +27,7 @@ void Calls::Begin(Call *call, Time now, Actions *actions) {
   call->waiting.resize(n);
   if (keep_times_) call->met.assign(n, now);
   call->position.assign(streams_.size(), 0);
+  call->lane_position.assign(f.lanes.size(), 0);
   call->remaining = uint32_t(n);
   const Call *previous = count_ == 0 ? nullptr : in_flight_[count_ - 1];
   for (size_t i = 0; i < n; ++i) {
@@ -54,11 +55,39 @@ void Calls::Ready(Call *call, uint32_t index, Actions *actions) {
     return;
   }
   Stream &stream = streams_[instruction.stream];
-  if (!stream.compute)
-    stream.ready.emplace(call->number, instruction.priority, call->number, index);
-  else if (instruction.deferred)
-    stream.ready.emplace(0, std::min(0, instruction.priority), call->number, index);
+  if (call->program->lanes.empty() && (!stream.compute || instruction.deferred))
+    stream.ready.insert(PlaceOf(*call, index));
   actions->wake.push_back(instruction.stream);
+}
+
+Calls::Place Calls::PlaceOf(const Call &call, uint32_t index) const {
+  const FunctionProgram &f = *call.program;
+  const InstructionProgram &instruction = f.instructions[index];
+  const bool on_lane = !f.lanes.empty();
+  const uint32_t last = on_lane ? f.turns[index] : index;
+  if (streams_[instruction.stream].compute) return {0, std::min(0, instruction.priority), call.number, last};
+  return {call.number, on_lane ? 0 : instruction.priority, call.number, last};
+}
+
+std::optional<Calls::Head> Calls::NextOfLanes(uint32_t stream) const {
+  std::optional<Head> next;
+  // Calls in flight are of one function.
+  const size_t lanes = count_ == 0 ? 0 : in_flight_[0]->program->lanes.size();
+  for (uint32_t l = 0; l < lanes; ++l) {
+    const DeviceLane &lane = in_flight_[0]->program->lanes[l];
+    if (lane.stream != stream) continue;
+    for (size_t c = 0; c < count_; ++c) {
+      const uint32_t position = in_flight_[c]->lane_position[l];
+      if (position == lane.instructions.size()) continue;
+      const uint32_t head = lane.instructions[position];
+      if (in_flight_[c]->waiting[head] == 0) {
+        const Place place = PlaceOf(*in_flight_[c], head);
+        if (!next || place < next->place) next = Head{place, in_flight_[c], l};
+      }
+      break;  // what is behind the head waits with it
+    }
+  }
+  return next;
 }
 
 void Calls::Met(Call *call, uint32_t index, Time now, Actions *actions) {
@@ -103,8 +132,10 @@ Call *Calls::Retire() {
 
 bool Calls::Next(uint32_t index, Call **call, uint32_t *instruction) {
   Stream &stream = streams_[index];
+  const std::optional<Head> of_lanes = NextOfLanes(index);
   const bool urgent =
-      stream.compute && !stream.ready.empty() && std::get<1>(*stream.ready.begin()) < 0;
+      stream.compute && ((!stream.ready.empty() && std::get<1>(*stream.ready.begin()) < 0) ||
+                         (of_lanes && std::get<1>(of_lanes->place) < 0));
   for (size_t c = 0; c < count_ && !urgent; ++c) {
     Call *candidate = in_flight_[c];
     const std::vector<uint32_t> &list = candidate->program->in_order[index];
@@ -115,6 +146,12 @@ bool Calls::Next(uint32_t index, Call **call, uint32_t *instruction) {
     ++position;
     *call = candidate;
     *instruction = head;
+    return true;
+  }
+  if (of_lanes) {
+    uint32_t &position = of_lanes->call->lane_position[of_lanes->lane];
+    *call = of_lanes->call;
+    *instruction = (*call)->program->lanes[of_lanes->lane].instructions[position++];
     return true;
   }
   if (stream.ready.empty()) return false;

@@ -13,6 +13,10 @@
 // one makes of it, then by priority, then in the order of the program. What no stream runs
 // (communications) begins at once.
 //
+// On a CUDA device copies and deferred instructions are on streams of their own, each first in, first out
+// (FunctionProgram::lanes): only their heads are ready. Of those an engine takes that of the earlier call first,
+// then the one that is enqueued first; deferred ones run as above.
+//
 // What waits for a part of a communication need not wait for its end: the part is
 // released before, or else with it.
 //
@@ -23,6 +27,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <tuple>
@@ -39,13 +44,14 @@ struct Call {
   const FunctionProgram *program = nullptr;
   uint64_t number = 0;
 
-  // Of Calls; by instruction, but for `position`, which is by stream.
+  // Of Calls; by instruction, but for `position`, which is by stream, and `lane_position`.
   std::vector<uint32_t> waiting;  // dependences not yet met
   std::vector<uint8_t> done;
-  std::vector<uint8_t> released;   // by number of the part
-  std::vector<Time> met;           // when they were met; only if that is kept
-  std::vector<uint32_t> position;  // in what runs in order
-  uint32_t remaining = 0;          // instructions
+  std::vector<uint8_t> released;        // by number of the part
+  std::vector<Time> met;                // when they were met; only if that is kept
+  std::vector<uint32_t> position;       // in what runs in order
+  std::vector<uint32_t> lane_position;  // by lane of a CUDA device
+  uint32_t remaining = 0;               // instructions
 };
 
 class Calls {
@@ -88,12 +94,21 @@ class Calls {
   Call *operator[](size_t index) const { return in_flight_[index]; }
 
  private:
+  // Of what does not run in order, the first in this order is next: of copies, the call first; the priority, which
+  // says nothing of copies on a CUDA device; the call; the instruction, or its turn on a CUDA device.
+  using Place = std::tuple<uint64_t, int32_t, uint64_t, uint32_t>;
   struct Stream {
     bool compute = true;
-    // Of what is ready and does not run in order: of copies, the call first; the priority, the call
-    // and the instruction.
-    std::set<std::tuple<uint64_t, int32_t, uint64_t, uint32_t>> ready;
+    std::set<Place> ready;  // without what is on lanes
   };
+  struct Head {
+    Place place;
+    Call *call;
+    uint32_t lane;
+  };
+  Place PlaceOf(const Call &call, uint32_t instruction) const;
+  // Of the lanes of the stream, that which is next.
+  std::optional<Head> NextOfLanes(uint32_t stream) const;
   void Ready(Call *call, uint32_t instruction, Actions *actions);
   void Met(Call *call, uint32_t instruction, Time now, Actions *actions);
   // Of this call, and of the one after it, if it has begun.

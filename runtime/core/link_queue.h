@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "plan/urgency.h"
 #include "runtime/base/heap.h"
 #include "runtime/base/time.h"
 
@@ -21,8 +22,7 @@ namespace commsched::runtime::core {
 
 // Of one exchange, slices take turns.
 struct SendOrder {
-  int32_t priority = 0;
-  uint64_t call = 0;
+  plan::Urgency urgency;
   uint64_t exchange = 0;  // in the order in which they began
   uint32_t round = 0, slice = 0;
   friend auto operator<=>(const SendOrder &, const SendOrder &) = default;

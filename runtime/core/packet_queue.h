@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What goes into the packets of a connection that messages share: of the messages
-// that may go, the most urgent first, then in the order of the plan, which is the
-// same on all ranks. In the order of the calls, a collective's next round would wait
+// that may go, the most urgent first (plan/urgency.h), then in the order of the plan, which is the
+// same on all ranks. In the order in which they were given, a collective's next round would wait
 // for all others' rounds, and all would end late.
 #ifndef COMMSCHED_RUNTIME_CORE_PACKET_QUEUE_H
 #define COMMSCHED_RUNTIME_CORE_PACKET_QUEUE_H
@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "plan/urgency.h"
 #include "runtime/base/heap.h"
 
 namespace commsched::runtime::core {
@@ -30,13 +31,13 @@ constexpr bool OvertakesWhole(Bytes urgent, Bytes rest) {
 }
 
 // `Order` compares by the plan, `Item` names a message, `Bytes` is arithmetic. No
-// two messages have one priority and order.
+// two messages have one urgency and order.
 template <typename Order, typename Item, typename Bytes>
 class PacketQueue {
  public:
   // `whole`: a part of it is of no use. Once begun, it is overtaken as OvertakesWhole says.
-  void Push(int32_t priority, const Order &order, Bytes bytes, Item item, bool whole = false) {
-    queue_.push_back({priority, order, bytes, 0, whole, std::move(item)});
+  void Push(const plan::Urgency &urgency, const Order &order, Bytes bytes, Item item, bool whole = false) {
+    queue_.push_back({urgency, order, bytes, 0, whole, std::move(item)});
     PushHeap(queue_, After);
   }
 
@@ -78,7 +79,7 @@ class PacketQueue {
 
  private:
   struct Entry {
-    int32_t priority;
+    plan::Urgency urgency;
     Order order;
     Bytes bytes, written;
     bool whole;
@@ -91,7 +92,7 @@ class PacketQueue {
            OvertakesWhole(queue_.front().bytes, begun.bytes - begun.written);
   }
   static bool After(const Entry &a, const Entry &b) {
-    return a.priority != b.priority ? a.priority > b.priority : b.order < a.order;
+    return a.urgency != b.urgency ? a.urgency > b.urgency : b.order < a.order;
   }
   std::vector<Entry> queue_;  // a heap
   // What is whole and has been begun, each more urgent than the one before it.

@@ -79,7 +79,10 @@ void DeviceExecutor::ResetStats() {
 }
 
 uint64_t DeviceExecutor::bytes_sent() const {
-  return options_.transport == nullptr ? 0 : options_.transport->bytes_sent();
+  uint64_t bytes = 0;
+  if (options_.transport != nullptr) bytes += options_.transport->bytes_sent();
+  if (options_.servers != nullptr) bytes += options_.servers->bytes_sent();
+  return bytes;
 }
 
 uint64_t DeviceExecutor::steps() {

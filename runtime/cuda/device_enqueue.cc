@@ -54,7 +54,8 @@ bool DeviceExecutor::EnqueuePortion() {
     // NCCL may wait for the device when it connects, so for all that streams wait for: what is before its
     // call has been enqueued when it is made, and host ops go on meanwhile.
     if (upto != entering_->next && function.graph.work[upto].kind == DeviceOp::kCollective) break;
-    const uint32_t more = function.commands[upto];
+    const uint32_t more =
+        (entering_->timed ? function.timed_commands : function.commands)[upto];
     const bool fits = window_->under_way() + commands + more <= kMostCommands;
     if (!fits && !(alone && upto == entering_->next)) break;
     commands += more;
@@ -85,6 +86,8 @@ bool DeviceExecutor::EnqueuePortion() {
     }
     absl::Status posted = nccl_->Post([this, portion, enqueue](NcclLane::Caller &caller) {
       absl::Status status = enqueue(portion, &caller);
+      // Otherwise ops of the portion are not on the device, and their events are those of earlier rounds.
+      if (!status.ok()) return status;
       MutexLock lock(&mu_);
       enqueued_ = true;
       work_.SignalAll();
@@ -117,7 +120,12 @@ absl::Status DeviceExecutor::EnqueueCall(const Admission &admission, NcclLane::C
   }
   return Named(absl::StrCat("step ", admission.number),
                function.issuer->Enqueue(admission.upto, [&](const OpOfRound &op, Stream stream) {
-                 return EnqueueOp(admission, op, stream, caller);
+                 if (!admission.timed) return EnqueueOp(admission, op, stream, caller);
+                 // Between what the op waits for and the event for which others wait.
+                 absl::Status status = times_->Before(admission.number, op.op, stream);
+                 if (status.ok()) status = EnqueueOp(admission, op, stream, caller);
+                 if (status.ok()) status = times_->Behind(admission.number, stream);
+                 return Named(NameOf(function, op.op, admission.number), status);
                }));
 }
 
@@ -142,9 +150,11 @@ absl::Status DeviceExecutor::EnqueueOp(const Admission &admission, const OpOfRou
                    "cuMemcpyAsync");
     return Named(NameOf(function, op.op, admission.number), status);
   }
-  if (function.in_graph[op.op]) return absl::OkStatus();
+  // Calls that are timed go without graphs, within which there are no times.
+  if (!admission.timed && function.in_graph[op.op]) return absl::OkStatus();
   announce();
-  if (const auto graph = function.graphs.find(op.op); graph != function.graphs.end())
+  const auto graph = admission.timed ? function.graphs.end() : function.graphs.find(op.op);
+  if (graph != function.graphs.end())
     status = graph->second->Launch(stream);
   else
     status = EnqueueSteps(function, op.op, stream);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "ops/base/element.h"
 #include "runtime/base/status_util.h"
+#include "runtime/execute/merging_client.h"
 
 namespace commsched::runtime::cuda {
 namespace {
@@ -24,6 +25,8 @@ constexpr std::chrono::microseconds kShortestPause(20), kLongestPause(200);
 DeviceExecutor::DeviceExecutor(std::shared_ptr<const Program> program,
                                DeviceExecutorOptions options)
     : program_(std::move(program)), options_(std::move(options)), driver_(*options_.driver) {
+  if (options_.servers != nullptr)
+    options_.servers = MergeGradients(std::move(options_.servers), program_->servers);
   ResetStats();
 }
 
@@ -153,6 +156,10 @@ bool DeviceExecutor::BeginCall() {
     if (!functions_[size_t(next)].lanes->MayEnqueue()) return false;
     in_flight_.push_back(std::move(queue_.front()));
     in_flight_.back().begin = Clock::now();
+    if (options_.servers != nullptr)
+      in_flight_.back().steps_before = options_.servers->first_step() + begun_steps_;
+    if (program_->functions[size_t(next)].is_step) ++begun_steps_;
+    in_flight_.back().timed = Timed();
     queue_.pop_front();
     ++open_;
     changed_.SignalAll();
@@ -167,6 +174,7 @@ bool DeviceExecutor::BeginCall() {
   const auto half = uint32_t(function.begun++ % 2);
   admission.function = &function;
   admission.number = in_flight_.back().number;
+  admission.timed = in_flight_.back().timed;
   admission.next = half == 0 ? 0 : function.graph.end(0);
   admission.end = function.graph.end(half);
   const auto expect = [&](uint32_t slot, uint32_t copy) {
@@ -184,6 +192,12 @@ bool DeviceExecutor::BeginCall() {
   }
   for (uint32_t slot : program.written_slots) current_[slot] = 1 - half;
   admission.fence = std::exchange(fence_, false);
+  if (admission.timed) {
+    if (absl::Status s = times_->Start(admission.number); !s.ok()) {
+      Fail(Named(absl::StrCat("step ", admission.number), s));
+      return false;
+    }
+  }
   entering_ = std::move(admission);
   return true;
 }
@@ -212,7 +226,15 @@ DeviceProbe::HostOp DeviceExecutor::Describe(const OpOfRound &op) {
   const auto bytes = [&](int64_t buffer) {
     return program.buffers[size_t(buffer)].type.bytes;
   };
-  if (work.kind == DeviceOp::kMessage) {
+  const bool message = work.kind == DeviceOp::kMessage;
+  if (message && program.instructions[work.instruction].of_server()) {
+    const InstructionProgram &i = program.instructions[work.instruction];
+    const uint32_t moved = i.of_rows() ? i.rows.values : i.message.buffer;
+    (i.pushes() ? result.reads : result.writes)
+        .push_back({HostAt(function, work.places[0]), bytes(moved)});
+    if (i.of_rows())
+      result.reads.push_back({HostAt(function, work.places[1]), bytes(i.rows.ids)});
+  } else if (message) {
     const CommunicateProgram &c = program.instructions[work.instruction].communicate;
     result.writes.push_back({HostAt(function, work.places[0]), bytes(c.buffer)});
     if (c.input >= 0) result.reads.push_back({HostAt(function, work.places[1]), bytes(c.input)});
@@ -239,7 +261,15 @@ bool DeviceExecutor::MoveHost() {
   }
   bool moved = !ended.empty();
   for (const OpOfRound &op : ended) EndHostOp(op);
-  for (const OpOfRound &op : function.lanes->TakeReady()) {
+  const std::vector<OpOfRound> ready = function.lanes->TakeReady();
+  // What has ended on the device has been done, or there is an error now.
+  if (nccl_ != nullptr && !ready.empty()) {
+    if (absl::Status s = nccl_->status(); !s.ok()) {
+      Fail(s);
+      return true;
+    }
+  }
+  for (const OpOfRound &op : ready) {
     moved = true;
     BeginHostOp(op);
   }
@@ -279,7 +309,6 @@ void DeviceExecutor::BeginHostOp(const OpOfRound &op) {
     return;
   }
   const InstructionProgram &instruction = program.instructions[work.instruction];
-  const CommunicateProgram &c = instruction.communicate;
   ProgressEngine::Request request;
   request.instruction = &instruction;
   request.index = work.instruction;
@@ -289,8 +318,16 @@ void DeviceExecutor::BeginHostOp(const OpOfRound &op) {
   request.cookie =
       reinterpret_cast<void *>(op.round * function.graph.work.size() + op.op + 1);
   request.buffer = HostAt(function, work.places[0]);
+  if (instruction.of_server()) {
+    request.step = ServerStep(program, instruction, CallOf(op).steps_before);
+    if (instruction.of_rows()) request.input = HostAt(function, work.places[1]);
+    engine_->Start(request);
+    return;
+  }
+  const CommunicateProgram &c = instruction.communicate;
   if (c.input >= 0) request.input = HostAt(function, work.places[1]);
   if (c.output >= 0) request.output = HostAt(function, work.places[2]);
+  if (options_.profile != nullptr) communications_.Begin(op, Clock::now());
   engine_->Start(request);
 }
 
@@ -300,6 +337,8 @@ void DeviceExecutor::EndHostOp(const OpOfRound &op) {
     auto described = messages_.extract(op);
     options_.probe->HostEnds(described.mapped());
   }
+  if (options_.profile != nullptr && function.graph.work[op.op].kind == DeviceOp::kMessage)
+    communications_.End(op, Clock::now());
   function.issuer->HostEnded(op);
   function.lanes->Ended(op);
 }
@@ -313,6 +352,12 @@ void DeviceExecutor::EndCall(const OpOfRound &op) {
     metrics.push_back(ops::ReadElement(program.buffers[program.outputs[i].buffer].type.element,
                                        HostAt(function, work.places[i])));
   EndHostOp(op);
+  if (in_flight_.front().timed) {
+    if (absl::Status s = RecordTimes(); !s.ok()) {
+      Fail(Named(absl::StrCat("step ", in_flight_.front().number), s));
+      return;
+    }
+  }
   const Clock::time_point begin = in_flight_.front().begin, now = Clock::now();
   in_flight_.pop_front();
   MutexLock lock(&mu_);

@@ -11,8 +11,8 @@
 // program has collectives of NCCL, the thread of NcclLane enqueues.
 //
 // The first error ends the rank: everything on the device is let go of, memory is given back, peers
-// are told where there is a transport, and waiting and later calls return it. It names the rank, and
-// the op or key and the step where one is to blame.
+// and parameter servers are told where there are any, and waiting and later calls return it. It
+// names the rank, and the op or key and the step where one is to blame.
 #ifndef COMMSCHED_RUNTIME_CUDA_DEVICE_EXECUTOR_H
 #define COMMSCHED_RUNTIME_CUDA_DEVICE_EXECUTOR_H
 
@@ -47,12 +47,15 @@
 #include "runtime/cuda/load.h"
 #include "runtime/cuda/nccl_api.h"
 #include "runtime/cuda/nccl_lane.h"
+#include "runtime/cuda/op_times.h"
 #include "runtime/cuda/plan_graph.h"
 #include "runtime/cuda/step_issuer.h"
 #include "runtime/data/batch_rows.h"
 #include "runtime/execute/completed_calls.h"
 #include "runtime/execute/progress_engine.h"
 #include "runtime/execute/rank_executor.h"
+#include "runtime/measure/profile.h"
+#include "runtime/measure/trace.h"
 #include "runtime/program/program.h"
 #include "runtime/transport/peer_failure_relay.h"
 #include "runtime/transport/transport.h"
@@ -87,6 +90,22 @@ class DeviceProbe {
   virtual void HostEnds(const HostOp &) {}
 };
 
+// When a rank has communicated.
+class Communications {
+ public:
+  void Begin(const OpOfRound &op, Clock::time_point at) { open_[op] = at; }
+  void End(const OpOfRound &op, Clock::time_point at);
+  void Add(Clock::time_point begin, Clock::time_point end) { ended_.emplace_back(begin, end); }
+  // Whether one was under way between these two.
+  bool Any(Clock::time_point begin, Clock::time_point end) const;
+  // Of what has ended before, nobody asks any more.
+  void Forget(Clock::time_point before);
+
+ private:
+  std::map<OpOfRound, Clock::time_point> open_;
+  std::vector<std::pair<Clock::time_point, Clock::time_point>> ended_;
+};
+
 struct DeviceExecutorOptions {
   const DriverApi *driver = nullptr;  // outlives the executor
   int device = 0;                     // its ordinal
@@ -98,6 +117,7 @@ struct DeviceExecutorOptions {
   Libraries libraries = Libraries::OfSystem();
   // As in ExecutorOptions.
   std::unique_ptr<Transport> transport = nullptr;
+  std::unique_ptr<ParameterClient> servers = nullptr;
   std::shared_ptr<PeerFailureRelay> failures = nullptr;
   absl::Duration deadline = absl::Seconds(30);
   std::shared_ptr<CompletedCalls> completed = nullptr;
@@ -105,8 +125,12 @@ struct DeviceExecutorOptions {
   std::function<void(uint64_t call, const std::vector<double> &metrics)> on_completed = {};
   // By which NCCL's deadline counts (nccl_lane.h).
   std::function<Time()> now = {};
-  // Whether launches that follow each other become graphs; not with a probe.
+  // Whether launches that follow each other become graphs; not with a probe, nor of calls that are timed.
   bool graphs = true;
+  // When ops run, by events around each, of calls that begin while the trace is on, or with a profile. Both may be
+  // null, and outlive the executor.
+  TraceRecorder *trace = nullptr;
+  ProfileRecorder *profile = nullptr;
   // For tests; outlives the executor.
   DeviceProbe *probe = nullptr;
 };
@@ -136,7 +160,8 @@ class DeviceExecutor : public RankExecutor, private ProgressEngine::Host {
   size_t memory_bytes() const override { return device_bytes_ + pinned_bytes_; }
   // Without what NCCL sends.
   uint64_t bytes_sent() const override;
-  ParameterClient *servers() override { return nullptr; }
+  // As in the options, or what merges for it.
+  ParameterClient *servers() override { return options_.servers.get(); }
   uint64_t completed() override;
   uint64_t steps() override;
 
@@ -164,7 +189,8 @@ class DeviceExecutor : public RankExecutor, private ProgressEngine::Host {
     IssuePlan plan;
     std::array<DevicePtr, kMemoryKinds> memory = {};
     std::vector<std::vector<Step>> steps;  // of each op
-    std::vector<uint32_t> commands;        // that each op is at most, on its stream
+    // That each op is at most, on its stream; of calls that are timed.
+    std::vector<uint32_t> commands, timed_commands;
     // Launches that are one graph are so with their first op; the others have nothing to enqueue.
     std::map<uint32_t, std::unique_ptr<LaunchGraph>> graphs;
     std::vector<bool> in_graph;  // of an op: with one before it
@@ -177,11 +203,14 @@ class DeviceExecutor : public RankExecutor, private ProgressEngine::Host {
     uint64_t number = 0;
     BatchRows batches;
     Clock::time_point begin;
+    uint64_t steps_before = 0;  // of the job, with parameter servers
+    bool timed = false;
   };
   // A call that is enqueued, portion by portion, and what there is to do before it.
   struct Admission {
     OfFunction *function = nullptr;
     uint64_t number = 0;          // of the call
+    bool timed = false;           // the same
     uint32_t next = 0, upto = 0;  // ops of the portion
     uint32_t end = 0;             // of the call's ops
     // Copies of slots to where the function looks for them.
@@ -251,6 +280,13 @@ class DeviceExecutor : public RankExecutor, private ProgressEngine::Host {
   std::byte *HostAt(const OfFunction &function, const DevicePlace &place) const {
     return reinterpret_cast<std::byte *>(At(function, place));
   }
+  // device_times.cc
+  bool Timed() const {
+    return options_.profile != nullptr || (options_.trace != nullptr && options_.trace->enabled());
+  }
+  // Of the call that has ended, the first one in flight.
+  absl::Status RecordTimes();
+  void RecordProfile(uint64_t ended);
   DeviceProbe::HostOp Describe(const OpOfRound &op);
   std::string NameOf(const OfFunction &function, uint32_t op, uint64_t call) const;
   absl::Status CheckStall();
@@ -281,13 +317,24 @@ class DeviceExecutor : public RankExecutor, private ProgressEngine::Host {
   Event service_event_ = nullptr;
   DevicePtr bounce_ = 0;
   uint64_t bounce_bytes_ = 0;
-  int active_ = -1;     // function of the calls under way, or of the last
+  int active_ = -1;  // function of the calls under way, or of the last
+  uint64_t begun_steps_ = 0;
   bool fence_ = false;  // it must wait for the service stream
   std::deque<Call> in_flight_;
   std::optional<Admission> entering_;                  // the last of them, as long as it is not enqueued whole
   std::unique_ptr<IssueWindow> window_;                // of the thread that enqueues
   std::map<OpOfRound, DeviceProbe::HostOp> messages_;  // under way; only with a probe filled
   Clock::time_point moved_;
+  std::unique_ptr<OpTimes> times_;  // of calls that are timed
+  Communications communications_;   // with a profile
+  // Of fragments and copies, until it is known what was communicated meanwhile.
+  struct Measured {
+    uint64_t beside = 0;  // the last call that has been under way at the same time
+    int function = 0;
+    uint32_t instruction = 0;
+    OpTimes::Interval when;
+  };
+  std::deque<Measured> measured_;
   std::unique_ptr<NcclLane> nccl_;
   std::unique_ptr<ProgressEngine> engine_;
 

@@ -17,6 +17,8 @@ constexpr size_t kFewestLaunchesOfGraph = 4;
 constexpr uint32_t kCommandsOfGraph = 16;
 // NcclLane's events, and what NCCL puts on streams for one.
 constexpr uint32_t kCommandsOfCollective = 16;
+// Events before and behind an op.
+constexpr uint32_t kCommandsOfTimes = 2;
 
 }  // namespace
 
@@ -65,20 +67,22 @@ void DeviceExecutor::CountCommands() {
   for (OfFunction &function : functions_) {
     const StepGraph &graph = function.graph.graph;
     function.commands.assign(graph.ops.size(), 0);
+    function.timed_commands.assign(graph.ops.size(), 0);
     for (uint32_t op = 0; op < graph.ops.size(); ++op) {
       if (graph.lanes[graph.ops[op].lane].host()) continue;
-      uint32_t count = uint32_t(function.plan.ops[op].waits.size()) + 1;  // and an event behind it
-      if (function.in_graph[op] || function.graphs.count(op) != 0) {
-        function.commands[op] = count + (function.in_graph[op] ? 0 : kCommandsOfGraph);
-        continue;
-      }
+      // And an event behind it.
+      const uint32_t around = uint32_t(function.plan.ops[op].waits.size()) + 1;
+      uint32_t count = around;
       for (const Step &step : function.steps[op]) {
         const auto *call = std::get_if<LibraryStep>(&step);
         count += call == nullptr ? 1 : options_.library->most_commands(call->kernel);
       }
       if (function.graph.work[op].kind == DeviceOp::kCopy) ++count;
       if (function.graph.work[op].kind == DeviceOp::kCollective) count += kCommandsOfCollective;
+      function.timed_commands[op] = count + kCommandsOfTimes;
       function.commands[op] = count;
+      if (function.in_graph[op] || function.graphs.count(op) != 0)
+        function.commands[op] = around + (function.in_graph[op] ? 0 : kCommandsOfGraph);
     }
   }
 }

@@ -44,9 +44,10 @@ absl::Status DeviceExecutor::Prepare() {
   RecordGraphs();
   CountCommands();
   window_ = std::make_unique<IssueWindow>(driver_);
+  times_ = std::make_unique<OpTimes>(driver_, options_.deadline, options_.now);
   engine_ = std::make_unique<ProgressEngine>(
-      program_->rank, options_.transport.get(), nullptr, &program_->servers,
-      static_cast<ProgressEngine::Host *>(this), nullptr, options_.deadline);
+      program_->rank, options_.transport.get(), options_.servers.get(), &program_->servers,
+      static_cast<ProgressEngine::Host *>(this), options_.trace, options_.deadline);
   if (options_.failures != nullptr)
     options_.failures->Attach(
         [this](int peer, const absl::Status &why) { engine_->PeerFailed(peer, why); });
@@ -322,6 +323,10 @@ void DeviceExecutor::TearDown() {
     if (!failed.ok()) options_.transport->Abort(failed);
     options_.transport->Close();
   }
+  if (options_.servers != nullptr) {
+    if (!failed.ok()) options_.servers->Abort(failed);
+    options_.servers->Close();
+  }
   engine_.reset();
   const bool busy = !failed.ok() || !in_flight_.empty();
   if (nccl_ != nullptr && busy)
@@ -331,6 +336,7 @@ void DeviceExecutor::TearDown() {
   in_flight_.clear();
   entering_.reset();
   window_.reset();
+  times_.reset();
   functions_.clear();
   options_.library.reset();
   if (service_event_ != nullptr) driver_.EventDestroy(service_event_);

@@ -33,8 +33,8 @@ using GraphExec = struct GraphExecHandle *;
 
 // Does not wait for the default stream.
 inline constexpr unsigned kStreamNonBlocking = 1;
-// Cheaper: only its order is of interest.
-inline constexpr unsigned kEventDisableTiming = 2;
+// With the time at which the device has come to it; or cheaper: only its order is of interest.
+inline constexpr unsigned kEventDefault = 0, kEventDisableTiming = 2;
 // int32(*address - value) >= 0.
 inline constexpr unsigned kWaitValueGreaterEqual = 0;
 // What other threads do meanwhile is not forbidden.
@@ -45,7 +45,7 @@ inline constexpr unsigned kHostAllocPortable = 1;
 inline constexpr int kComputeCapabilityMajor = 75, kComputeCapabilityMinor = 76;
 
 // F(name, symbol, parameters). Symbols have the suffix of the version that CUDA 12 and 13 give
-// a name in their headers.
+// a name in their headers, but for cuEventElapsedTime, whose version 2 only drivers of CUDA 12.8 and later have.
 #define COMMSCHED_CUDA_DRIVER_FUNCTIONS(F)                                                  \
   F(GetErrorName, cuGetErrorName, (DriverResult, const char **name))                        \
   F(GetErrorString, cuGetErrorString, (DriverResult, const char **text))                    \
@@ -82,6 +82,7 @@ inline constexpr int kComputeCapabilityMajor = 75, kComputeCapabilityMinor = 76;
   F(EventDestroy, cuEventDestroy_v2, (Event))                                               \
   F(EventRecord, cuEventRecord, (Event, Stream))                                            \
   F(EventQuery, cuEventQuery, (Event))                                                      \
+  F(EventElapsedTime, cuEventElapsedTime, (float *milliseconds, Event begin, Event end))    \
   F(ModuleLoadData, cuModuleLoadData, (Module *, const void *image))                        \
   F(ModuleUnload, cuModuleUnload, (Module))                                                 \
   F(ModuleGetFunction, cuModuleGetFunction, (Function *, Module, const char *name))         \

@@ -23,7 +23,7 @@ void MemoryNeeds::Add(const PlanGraph &graph) {
 }
 
 uint32_t ComputeStreamOf(const PlanGraph &graph, size_t op) {
-  return graph.graph.ops[op].lane == 0 ? 0 : 1;
+  return graph.graph.ops[op].lane;  // compute streams are the first ones
 }
 
 void LibraryUse::Add(const Program &program, const FunctionProgram &function,

@@ -45,7 +45,7 @@ struct LibraryUse {
   void Add(const Program &program, const FunctionProgram &function, const PlanGraph &graph);
   uint64_t WorkspaceBytes(const Program &program) const;  // of all streams
 };
-// There are two compute streams at most: which of them an op is on.
+// There are three compute streams at most: which of them an op is on.
 uint32_t ComputeStreamOf(const PlanGraph &graph, size_t op);
 
 // Errors are those of MakePlanGraph.

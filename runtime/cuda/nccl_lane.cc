@@ -301,6 +301,12 @@ void NcclLane::Abort() {
 }
 
 void NcclLane::End(const absl::Status &why) {
+  {
+    // Before an abort lets go of what is on the device, which ends with wrong values then.
+    MutexLock lock(&mu_);
+    if (status_.ok()) status_ = why.ok() ? absl::CancelledError("the lane is closed") : Unshared(why);
+    changed_.SignalAll();
+  }
   if (comm_ != nullptr) {
     if (why.ok())
       options_.nccl->CommDestroy(comm_);
@@ -317,7 +323,6 @@ void NcclLane::End(const absl::Status &why) {
   std::deque<Work> dropped;
   MutexLock lock(&mu_);
   dropped.swap(work_);
-  if (status_.ok()) status_ = why.ok() ? absl::CancelledError("the lane is closed") : Unshared(why);
   ended_ = true;
   changed_.SignalAll();
 }

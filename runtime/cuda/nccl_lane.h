@@ -109,6 +109,8 @@ class NcclLane {
   absl::Status Drain();
   // Ends the lane from outside: what is on the device is aborted.
   void Fail(const absl::Status &why);
+  // An error is here before anything that is on the device ends without being done: who sees an op
+  // of the device end, and then no error, knows that it was done.
   absl::Status status();
 
  private:

@@ -7,6 +7,7 @@
 #include <google/protobuf/struct.pb.h>
 #include <google/protobuf/util/json_util.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -112,6 +113,7 @@ absl::StatusOr<TensorFile> ReadSafetensors(const std::string &path) {
   if (!parsed.ok()) return bad("its header is damaged");
   TensorFile out;
   out.path = path;
+  size_t last = 0;  // byte that a tensor has, and one
   for (const auto &[name, entry] : header.fields()) {
     if (name == "__metadata__") {
       for (const auto &[key, value] : entry.struct_value().fields())
@@ -122,8 +124,11 @@ absl::StatusOr<TensorFile> ReadSafetensors(const std::string &path) {
     tensor.owner = *file;
     if (absl::Status s = ReadTensor(entry, data, &tensor); !s.ok())
       return bad(absl::StrCat("tensor \"", name, "\": ", s.message()));
+    last = std::max<size_t>(last, reinterpret_cast<const char *>(tensor.data.data()) - data.data() +
+                                      tensor.data.size());
     out.tensors[name] = std::move(tensor);
   }
+  if (last != data.size()) return bad("its tensors must be all of it, got bytes behind the last one");
   return out;
 }
 

@@ -19,7 +19,9 @@ class Checksum {
   void Add(absl::Span<const std::byte> bytes) {
     const uint64_t size = bytes.size();
     crc_ = crc32_z(crc_, reinterpret_cast<const Bytef *>(&size), sizeof(size));
-    crc_ = crc32_z(crc_, reinterpret_cast<const Bytef *>(bytes.data()), bytes.size());
+    // Of no bytes data() may be null, for which zlib begins anew.
+    if (!bytes.empty())
+      crc_ = crc32_z(crc_, reinterpret_cast<const Bytef *>(bytes.data()), bytes.size());
   }
   void Add(const std::string &text) {
     Add({reinterpret_cast<const std::byte *>(text.data()), text.size()});

@@ -47,7 +47,6 @@ void Executor::Begin(Queued queued) {
   call->function = queued.function;
   call->number = queued.number;
   if (options_.servers != nullptr) {
-    // A call that is no step sees the values after the steps before it.
     call->step = options_.servers->first_step() + steps_;
     if (f.is_step) ++steps_;
   }
@@ -124,11 +123,8 @@ void Executor::Communicate(Call *call, uint32_t index) {
   if (options_.transport == nullptr || !options_.transport->overtakes())
     request.credit = call->program->credit_bytes;
   if (instruction.kind != InstructionProgram::kCommunicate) {
-    const bool after = call->program->is_step &&
-                       instruction.kind == InstructionProgram::kPull;
-    request.step = call->step + (after ? 1 : 0);
-    if (instruction.kind == InstructionProgram::kPushRows ||
-        instruction.kind == InstructionProgram::kPullRows) {
+    request.step = ServerStep(*call->program, instruction, call->step);
+    if (instruction.of_rows()) {
       request.input = call->address[instruction.rows.ids];
       request.buffer = call->address[instruction.rows.values];
       engine_->Start(request);

@@ -32,6 +32,14 @@
 
 namespace commsched::runtime {
 
+// Of a call of `function` that begins when `behind` steps of the job have begun: the step that a
+// push to servers is of, the version that a pull gets. A call that is no step sees the values
+// after the steps before it; rows that a step pulls are those that it computes with.
+inline uint64_t ServerStep(const FunctionProgram &function, const InstructionProgram &instruction,
+                           uint64_t behind) {
+  return behind + (function.is_step && instruction.kind == InstructionProgram::kPull ? 1 : 0);
+}
+
 class ProgressEngine {
  public:
   // Calls come from the engine's thread, without its locks.

@@ -86,8 +86,7 @@ struct ProgressEngine::Slice {
   }
   void Send(const core::Place &at, const Round &round) {
     engine->links_[round.send_peer].Push(
-        {PhaseAt(*active, at).priority, active->request.call, active->begun, at.index,
-         active->slice},
+        {{PhaseAt(*active, at).priority, active->request.call}, active->begun, at.index, active->slice},
         round.send_bytes, active);
   }
   void Take(const core::Place &at, const Round &round, bool staged) {

@@ -10,28 +10,14 @@
 
 namespace commsched::runtime {
 
-namespace {
-
-bool IsPush(const InstructionProgram &instruction) {
-  return instruction.kind == InstructionProgram::kPush ||
-         instruction.kind == InstructionProgram::kPushRows;
-}
-
-bool IsOfRows(const InstructionProgram &instruction) {
-  return instruction.kind == InstructionProgram::kPushRows ||
-         instruction.kind == InstructionProgram::kPullRows;
-}
-
-}  // namespace
-
 void ProgressEngine::BeginServer(Active *active) {
   const ServerMessageProgram &message = active->request.instruction->message;
-  const bool push = IsPush(*active->request.instruction);
+  const bool push = active->request.instruction->pushes();
   if (servers_ == nullptr)
     return Fail(absl::FailedPreconditionError(absl::StrCat(
         Describe(*active), ": there is no connection to parameter servers")));
   active->recv_begin = active->send_begin = Clock::now();
-  if (IsOfRows(*active->request.instruction)) return BeginRows(active);
+  if (active->request.instruction->of_rows()) return BeginRows(active);
   auto done = [this, active, push](absl::Status status) {
     Event event(push ? Event::kSent : Event::kReceived);
     event.active = active;
@@ -53,7 +39,7 @@ void ProgressEngine::BeginServer(Active *active) {
 
 void ProgressEngine::BeginRows(Active *active) {
   const Request &request = active->request;
-  const bool push = IsPush(*request.instruction);
+  const bool push = request.instruction->pushes();
   auto done = [this, active, push](absl::Status status,
                                    std::vector<uint64_t> bytes) {
     Event event(push ? Event::kSent : Event::kReceived);
@@ -73,7 +59,7 @@ void ProgressEngine::BeginRows(Active *active) {
 void ProgressEngine::TraceServer(const Event &event) {
   const Active &active = *event.active;
   const InstructionProgram &instruction = *active.request.instruction;
-  const bool push = IsPush(instruction);
+  const bool push = instruction.pushes();
   const auto add = [&](uint32_t server, uint32_t block, uint64_t bytes) {
     const BlockProgram &program = servers_of_->servers[server].blocks[block];
     TraceSpan span;
@@ -88,7 +74,7 @@ void ProgressEngine::TraceServer(const Event &event) {
     span.end = event.at;
     trace_->Add(std::move(span));
   };
-  if (IsOfRows(instruction)) {
+  if (instruction.of_rows()) {
     for (size_t p = 0; p < event.bytes.size(); ++p)
       add(instruction.rows.parts[p].server, instruction.rows.parts[p].block,
           event.bytes[p]);
@@ -117,13 +103,13 @@ void ProgressEngine::HandleServer(Event &event) {
 std::string ProgressEngine::DescribeServer(const Active &active) const {
   const InstructionProgram &instruction = *active.request.instruction;
   const ServerMessageProgram &message = instruction.message;
-  const bool push = IsPush(instruction);
+  const bool push = instruction.pushes();
   const std::string location =
       instruction.location.empty() ? ""
                                    : absl::StrCat(" (", instruction.location, ")");
   const std::string when = absl::StrCat(push ? " in step " : " at version ",
                                         active.request.step);
-  if (IsOfRows(instruction))
+  if (instruction.of_rows())
     return absl::StrCat(push ? "push" : "pull", " of rows of \"",
                         instruction.rows.key, "\"", location, when);
   const BlockProgram &block =

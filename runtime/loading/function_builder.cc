@@ -14,6 +14,7 @@ namespace commsched::runtime {
 absl::StatusOr<FunctionProgram> FunctionBuilder::Build() {
   out_.name = in_.name();
   out_.is_step = in_.is_step();
+  out_.sums_gradients = in_.sums_gradients();
   where_ = absl::StrCat("function @", in_.name());
   if (in_.arena_bytes() > kMaxPlanBytes || in_.scratch_bytes() > kMaxPlanBytes)
     return BadPlan(where_, "its arena is too large");

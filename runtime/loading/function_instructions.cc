@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "plan/cluster_copies.h"
 #include "runtime/loading/exchange.h"
 #include "runtime/loading/function_builder.h"
 #include "runtime/loading/plan_values.h"
@@ -77,12 +78,11 @@ absl::Status FunctionBuilder::AddCopy(const plan::CopyBuffer &copy,
       out->nanoseconds += uint64_t(std::ceil(double(bytes) * 8000 / rate));
     return absl::OkStatus();
   }
-  // 1 GB/s is a byte in a nanosecond. Without a rate it takes no time, and
-  // emulation refuses the plan.
-  if (double rate = double(plan_.cluster().device_copy_mb_per_s()); rate != 0)
-    out->nanoseconds = uint64_t(std::ceil(double(bytes) * 1000 / rate));
-  else if (uint64_t memory = plan_.cluster().device_gb_per_s(); memory != 0)
-    out->nanoseconds = (bytes + memory - 1) / memory;
+  if (cluster.device_copy_latency_ns() > uint64_t{3600} * 1000000000)
+    return BadPlan(where_, "the latency of a copy must be at most an hour");
+  // Without a rate emulation refuses the plan.
+  out->nanoseconds = plan::HostCopyNs(cluster, bytes);
+  out->of_host = true;
   return absl::OkStatus();
 }
 

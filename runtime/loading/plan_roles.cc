@@ -372,4 +372,12 @@ absl::StatusOr<PlanRoles> ReadRoles(const plan::Plan &plan) {
   return roles;
 }
 
+bool IsHandedOut(const ServersProgram &servers, const ValueInfo &value) {
+  size_t found = 0;
+  for (const ValueInfo::Part &part : value.parts)
+    for (const BlockProgram &block : servers.servers[size_t(part.server)].blocks)
+      if (block.Find(part.slot) != nullptr) found += part.bytes;
+  return value.on_servers && found == value.type.bytes;
+}
+
 }  // namespace commsched::runtime

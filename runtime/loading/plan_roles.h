@@ -44,6 +44,10 @@ struct ValueInfo {
   int role = -1;
 };
 
+// Whether blocks of the servers have all of `value`, so that trainers can pull it. What only an update
+// reads is on servers too, and not handed out.
+bool IsHandedOut(const ServersProgram &servers, const ValueInfo &value);
+
 // Ranks that run a step of their own.
 struct WorkerRole {
   int role = 0;              // index in Plan.roles

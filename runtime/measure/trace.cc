@@ -23,12 +23,21 @@ bool IsLink(TraceSpan::Track track) {
 }
 
 std::string TrackName(TraceSpan::Track track, int peer) {
-  const char *name = track == TraceSpan::kCompute        ? "compute"
-                     : track == TraceSpan::kCopyToHost   ? "copy to host"
-                     : track == TraceSpan::kCopyToDevice ? "copy to device"
-                     : track == TraceSpan::kNccl         ? "NCCL"
-                     : track == TraceSpan::kSend         ? "send to "
-                                                         : "receive from ";
+  const char *name = "";
+  switch (track) {
+    case TraceSpan::kCompute: name = "compute"; break;
+    case TraceSpan::kCopyToHost: name = "copy to host"; break;
+    case TraceSpan::kCopyToDevice: name = "copy to device"; break;
+    case TraceSpan::kSend: name = "send to "; break;
+    case TraceSpan::kReceive: name = "receive from "; break;
+    case TraceSpan::kNccl: name = "NCCL"; break;
+    case TraceSpan::kDeferred: name = "deferred compute"; break;
+    case TraceSpan::kDeferredFirst: name = "deferred compute for messages"; break;
+    case TraceSpan::kCopyToHostAgain: name = "copy to host again"; break;
+    case TraceSpan::kCopyToDeviceFirst: name = "copy to device for messages"; break;
+    case TraceSpan::kBatches: name = "batches to device"; break;
+    case TraceSpan::kMetrics: name = "metrics to host"; break;
+  }
   if (IsLink(track)) return absl::StrCat(name, peer);
   return peer == 0 ? name : absl::StrCat(name, " (device ", peer, ")");
 }

@@ -25,7 +25,14 @@ struct TraceSpan {
     kCopyToDevice,
     kSend,
     kReceive,
-    kNccl
+    kNccl,
+    // Streams of CUDA devices (runtime/program/plan_order.h).
+    kDeferred,
+    kDeferredFirst,
+    kCopyToHostAgain,
+    kCopyToDeviceFirst,
+    kBatches,
+    kMetrics
   };
   int rank = 0;
   Track track = kCompute;

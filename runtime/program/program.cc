@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "runtime/program/plan_order.h"
 
 namespace commsched::runtime {
 
@@ -126,12 +127,35 @@ std::set<int> PartnersOf(const Program &program) {
   return partners;
 }
 
+namespace {
+
+// As runtime/cuda enqueues them. Nothing if it does not: of what it refuses, no order is known.
+void AssignLanes(FunctionProgram *f) {
+  absl::StatusOr<PlanOrder> order = OrderInstructions(*f);
+  if (!order.ok()) return;
+  f->turns.resize(f->instructions.size());
+  std::map<PlanLane, DeviceLane> lanes;
+  for (uint32_t turn = 0; turn < order->order.size(); ++turn) {
+    const uint32_t i = order->order[turn];
+    f->turns[i] = turn;
+    const PlanLane lane = order->lanes[i];
+    if (lane == PlanLane::kCompute || lane == PlanLane::kNccl || lane == PlanLane::kHost) continue;
+    lanes[lane].stream = f->instructions[i].stream;
+    lanes[lane].instructions.push_back(i);
+  }
+  for (auto &[kind, lane] : lanes) f->lanes.push_back(std::move(lane));
+}
+
+}  // namespace
+
 void AssignStreams(Program *program) {
   std::map<std::pair<StreamInfo::Kind, uint32_t>, uint32_t> streams;
   streams[{StreamInfo::kCompute, 0}] = 0;
   for (const FunctionProgram &f : program->functions)
     for (const InstructionProgram &i : f.instructions)
       if (i.on_stream()) streams[{i.runs_on.kind, i.runs_on.device}] = 0;
+  const bool one_device =
+      std::all_of(streams.begin(), streams.end(), [](const auto &stream) { return stream.first.second == 0; });
   program->streams.clear();
   for (auto &[key, index] : streams) {
     index = uint32_t(program->streams.size());
@@ -148,6 +172,9 @@ void AssignStreams(Program *program) {
           instruction.runs_on.kind == StreamInfo::kCompute)
         f.in_order[instruction.stream].push_back(uint32_t(i));
     }
+    f.lanes.clear();
+    f.turns.clear();
+    if (program->cuda != nullptr && program->server < 0 && one_device) AssignLanes(&f);
   }
 }
 

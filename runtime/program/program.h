@@ -203,6 +203,11 @@ struct StreamInfo {
   uint32_t device = 0;
 };
 
+struct DeviceLane {
+  uint32_t stream = 0;  // the copy engine, or the compute stream of deferred ones: in Program::streams
+  std::vector<uint32_t> instructions;
+};
+
 struct InstructionProgram {
   enum Kind {
     kRun,
@@ -223,6 +228,11 @@ struct InstructionProgram {
   bool on_stream() const {
     return kind == kRun || kind == kLaunch || kind == kCopy || kind == kDelay;
   }
+  // Of what talks to parameter servers.
+  bool of_server() const { return of_block() || of_rows(); }
+  bool of_block() const { return kind == kPush || kind == kPull; }
+  bool of_rows() const { return kind == kPushRows || kind == kPullRows; }
+  bool pushes() const { return kind == kPush || kind == kPushRows; }
   StreamInfo runs_on;
   uint32_t stream = 0;  // the same as an index in Program::streams
   int32_t priority = 0;
@@ -241,6 +251,7 @@ struct InstructionProgram {
   ServerMessageProgram message;     // kPush, kPull
   RowsMessageProgram rows;          // kPushRows, kPullRows
   uint32_t source = 0, target = 0;  // kCopy
+  bool of_host = false;             // kCopy: between a device and its host
   // kDelay, and kCopy and kLaunch in emulation (0: it takes no time).
   uint64_t nanoseconds = 0;
 };
@@ -253,6 +264,7 @@ struct OutputInfo {
 struct FunctionProgram {
   std::string name;
   bool is_step = false;
+  bool sums_gradients = false;  // of the workers, where otherwise their mean is taken
   size_t arena_bytes = 0;
   size_t host_arena_bytes = 0;  // of a CUDA plan
   size_t scratch_bytes = 0;
@@ -269,6 +281,10 @@ struct FunctionProgram {
   bool has_code = false;  // not only costs
   // What runs in order, by Program::streams; nothing for copy engines.
   std::vector<std::vector<uint32_t>> in_order;
+  // Of a function that one CUDA device runs, else empty: the device's streams of what is not in `in_order`, first in,
+  // first out, and when an instruction is enqueued (plan_order.h).
+  std::vector<DeviceLane> lanes;
+  std::vector<uint32_t> turns;  // by instruction
   std::vector<OutputInfo> outputs;
   // Of a function that updates rows of a table: buffers, in the plan's order.
   std::vector<uint32_t> row_outputs;
@@ -309,7 +325,7 @@ struct Program {
 std::set<int> PartnersOf(const FunctionProgram &function);
 std::set<int> PartnersOf(const Program &program);
 
-// Numbers the streams that the instructions run on.
+// Numbers the streams that the instructions run on, and orders what is on those of a CUDA device.
 void AssignStreams(Program *program);
 
 }  // namespace commsched::runtime

@@ -173,6 +173,9 @@ absl::Status SameFunction(const plan::Function &now, const plan::Function &next)
   if (now.name() != next.name() || now.is_step() != next.is_step())
     return Differs("a function", "@" + now.name(), "@" + next.name());
   if (absl::Status s = SameBatches(where, now, next); !s.ok()) return s;
+  auto reduction = [](const plan::Function &f) { return f.sums_gradients() ? "sum" : "mean"; };
+  if (now.sums_gradients() != next.sums_gradients())
+    return Differs(absl::StrCat("the reduction of gradients of ", where), reduction(now), reduction(next));
   std::string metrics, others;
   for (const plan::Output &o : now.outputs()) absl::StrAppend(&metrics, " ", o.metric());
   for (const plan::Output &o : next.outputs()) absl::StrAppend(&others, " ", o.metric());

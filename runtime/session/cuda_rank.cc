@@ -25,23 +25,17 @@ absl::Status Without(absl::string_view what) {
   return OfPlan(absl::UnimplementedError(what));
 }
 
-absl::Status CheckOptions(const PlanImage &image, const SessionOptions &options) {
-  if (!image.servers().servers.empty())
-    return Without("trainers of parameter servers do not run on them yet");
+absl::Status CheckOptions(const SessionOptions &options) {
   if (options.replan) return Without("what runs on them is not planned again yet");
-  if (options.profile != nullptr) return Without("there is no profile of them yet");
-  if (options.trace != nullptr && options.trace->enabled()) return NoCudaTrace();
   return absl::OkStatus();
 }
 
 }  // namespace
 
-absl::Status NoCudaTrace() { return Without("there is no trace of them yet"); }
-
 absl::StatusOr<std::shared_ptr<const CudaMachine>> OpenCudaMachine(const PlanImage &image,
                                                                    const SessionOptions &options,
                                                                    int ranks) {
-  if (absl::Status s = CheckOptions(image, options); !s.ok()) return s;
+  if (absl::Status s = CheckOptions(options); !s.ok()) return s;
   const cuda::MachineNeeds needs = CudaNeedsOf(image.plan(), options.cuda_device, ranks);
   if (absl::Status s = cuda::CheckMachine(needs); !s.ok()) return OfPlan(s);
   auto machine = std::make_shared<CudaMachine>();
@@ -76,25 +70,30 @@ void AddCudaPartners(const CudaMachine &machine, TransportOptions *connection) {
 
 absl::StatusOr<std::unique_ptr<RankExecutor>> MakeCudaRank(
     const CudaMachine &machine, std::shared_ptr<const Program> program, RankParts parts,
-    std::unique_ptr<Transport> transport, std::shared_ptr<PeerFailureRelay> failures,
-    const SessionOptions &options) {
+    std::unique_ptr<Transport> transport, std::unique_ptr<ParameterClient> servers,
+    std::shared_ptr<PeerFailureRelay> failures, const SessionOptions &options) {
   cuda::DeviceExecutorOptions executor;
   executor.driver = &machine.driver;
   executor.device = machine.first_device + int(parts.number);
   if (machine.nccl) {
     executor.nccl = &*machine.nccl;
-    if (!machine.id && transport == nullptr)
-      return absl::FailedPreconditionError("collectives of NCCL need connections to the other ranks");
     absl::StatusOr<cuda::NcclUniqueId> id =
-        machine.id ? *machine.id : ShareNcclId(*machine.nccl, transport.get(), options.deadline);
+        machine.id             ? *machine.id
+        : transport == nullptr ? absl::StatusOr<cuda::NcclUniqueId>(absl::FailedPreconditionError(
+                                     "collectives of NCCL need connections to the other ranks"))
+                               : ShareNcclId(*machine.nccl, transport.get(), options.deadline);
     if (!id.ok()) {
-      transport->Abort(id.status());
+      if (transport != nullptr) transport->Abort(id.status());
+      if (servers != nullptr) servers->Abort(id.status());
       return id.status();
     }
     executor.id = *id;
   }
   executor.graphs = machine.graphs;
+  executor.trace = options.trace;
+  executor.profile = options.profile;
   executor.transport = std::move(transport);
+  executor.servers = std::move(servers);
   executor.failures = std::move(failures);
   executor.deadline = options.deadline;
   executor.completed = std::move(parts.completed);

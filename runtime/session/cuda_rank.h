@@ -15,6 +15,7 @@
 #include "runtime/cuda/nccl_api.h"
 #include "runtime/execute/rank_executor.h"
 #include "runtime/loading/plan_loader.h"
+#include "runtime/transport/parameter_client.h"
 #include "runtime/transport/peer_failure_relay.h"
 #include "runtime/transport/transport.h"
 
@@ -39,17 +40,15 @@ absl::StatusOr<std::shared_ptr<const CudaMachine>> OpenCudaMachine(const PlanIma
                                                                    const SessionOptions &options,
                                                                    int ranks);
 
-// A trace of ranks on devices is refused whenever it is asked for.
-absl::Status NoCudaTrace();
-
 // Whom ranks meet besides, if there is NCCL.
 void AddCudaPartners(const CudaMachine &machine, TransportOptions *connection);
 
-// `transport`: null if the rank has no message. It is aborted where there is an error.
+// `transport`: null if the rank has no message to others, `servers`, if it has none to servers. They
+// are aborted where there is an error.
 absl::StatusOr<std::unique_ptr<RankExecutor>> MakeCudaRank(
     const CudaMachine &machine, std::shared_ptr<const Program> program, RankParts parts,
-    std::unique_ptr<Transport> transport, std::shared_ptr<PeerFailureRelay> failures,
-    const SessionOptions &options);
+    std::unique_ptr<Transport> transport, std::unique_ptr<ParameterClient> servers,
+    std::shared_ptr<PeerFailureRelay> failures, const SessionOptions &options);
 
 }  // namespace commsched::runtime
 

@@ -162,9 +162,11 @@ std::vector<uint32_t> OwnValues(const PlanImage &image, const Program &trainer) 
   std::vector<uint32_t> own;
   for (uint32_t v = 0; v < image.values().size(); ++v) {
     const ValueInfo &value = image.values()[v];
-    if (value.is_param && value.on_servers) continue;
-    if (std::any_of(value.trainer.begin(), value.trainer.end(),
-                    [&](uint32_t slot) { return used.count(slot) != 0; }))
+    if (value.is_param && IsHandedOut(image.servers(), value)) continue;
+    // Parameters are saved at the end, whether a trainer reads them or not.
+    if (!value.trainer.empty() &&
+        (value.is_param || std::any_of(value.trainer.begin(), value.trainer.end(),
+                                       [&](uint32_t slot) { return used.count(slot) != 0; })))
       own.push_back(v);
   }
   return own;

@@ -74,9 +74,18 @@ absl::StatusOr<std::unique_ptr<RankExecutor>> MakeRank(const PlanImage &image, R
     if (!connected.ok()) return connected.status();
     transport = *std::move(connected);
   }
+  std::unique_ptr<ParameterClient> servers;
+  if (parts.connect_servers && !image.servers().servers.empty()) {
+    auto connected = parts.connect_servers(parts.rank);
+    if (!connected.ok()) {
+      if (transport != nullptr) transport->Abort(connected.status());
+      return connected.status();
+    }
+    servers = *std::move(connected);
+  }
   if (parts.cuda != nullptr)
     return MakeCudaRank(*parts.cuda, *std::move(program), std::move(parts), std::move(transport),
-                        std::move(failures), options);
+                        std::move(servers), std::move(failures), options);
   ExecutorOptions executor;
   executor.trace = options.trace;
   executor.deadline = options.deadline;
@@ -87,14 +96,7 @@ absl::StatusOr<std::unique_ptr<RankExecutor>> MakeRank(const PlanImage &image, R
   if (parts.number == 0) executor.on_completed = options.on_completed;
   executor.transport = std::move(transport);
   if (executor.transport != nullptr) executor.failures = std::move(failures);
-  if (parts.connect_servers && !image.servers().servers.empty()) {
-    auto connected = parts.connect_servers(parts.rank);
-    if (!connected.ok()) {
-      if (executor.transport != nullptr) executor.transport->Abort(connected.status());
-      return connected.status();
-    }
-    executor.servers = *std::move(connected);
-  }
+  executor.servers = std::move(servers);
   return Executor::Create(*std::move(program), std::move(executor));
 }
 

@@ -101,8 +101,7 @@ absl::Status Session::PullTables(const FunctionProgram &function) {
 absl::Status Session::PrepareServers(const FunctionProgram &function) {
   bool asks = function.is_step;
   for (const InstructionProgram &instruction : function.instructions)
-    asks |= instruction.kind == InstructionProgram::kPull ||
-            instruction.kind == InstructionProgram::kPullRows;
+    asks |= instruction.of_server() && !instruction.pushes();
   // A job that goes on has values that nothing here has set.
   if (asks || (!started_ && first_step() != 0))
     if (absl::Status s = Synchronise(); !s.ok()) return s;
@@ -169,7 +168,7 @@ absl::StatusOr<bool> Session::PullWhole(ParameterClient *client,
                                         PulledBlocks *shared, absl::Span<std::byte> whole) {
   Mutex mu;
   CondVar changed;
-  size_t open = 0, got = 0;
+  size_t open = 0;
   absl::Status status;
   struct Copy {
     absl::Span<const std::byte> from;
@@ -182,7 +181,6 @@ absl::StatusOr<bool> Session::PullWhole(ParameterClient *client,
     for (uint32_t b = 0; b < blocks.size(); ++b) {
       const BlockProgram::Slot *own = blocks[b].Find(part.slot);
       if (own == nullptr) continue;
-      got += part.bytes;
       absl::Span<std::byte> to = whole.subspan(part.begin, part.bytes);
       if (blocks[b].slots.size() > 1) {
         auto [known, fresh] = shared->try_emplace({part.server, b}, blocks[b].value.bytes);
@@ -207,7 +205,7 @@ absl::StatusOr<bool> Session::PullWhole(ParameterClient *client,
   if (!status.ok()) return Unshared(status);
   for (const Copy &copy : copies)
     if (!copy.to.empty()) std::memcpy(copy.to.data(), copy.from.data(), copy.to.size());
-  return got == whole.size();
+  return IsHandedOut(image_->servers(), value);
 }
 
 absl::Status Session::Finish() {

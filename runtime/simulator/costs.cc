@@ -2,110 +2,68 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/simulator/costs.h"
 
-#include <google/protobuf/struct.pb.h>
-#include <google/protobuf/stubs/logging.h>
-#include <google/protobuf/util/json_util.h>
-
 #include <algorithm>
 #include <cmath>
+#include <optional>
+#include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "plan/cluster_copies.h"
 #include "plan/cluster_nccl.h"
 #include "plan/nccl_tests_log.h"
+#include "plan/profile.h"
 
 namespace commsched::runtime::simulator {
-namespace {
 
-using google::protobuf::Struct;
-using google::protobuf::Value;
-
-// Of an even number, the lower of the middle two.
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const size_t middle = (values.size() - 1) / 2;
-  std::nth_element(values.begin(), values.begin() + long(middle), values.end());
-  return values[middle];
+absl::StatusOr<plan::Calibration> CalibrationOf(const plan::Plan &plan, int workers, const SimulationOptions &options) {
+  plan::Calibration calibration;
+  if (options.calibration.empty()) return calibration;
+  std::string error = plan::ReadCalibration(options.calibration, &calibration);
+  if (error.empty())
+    error = plan::CheckCalibration(calibration, plan.module_name(), plan.cluster().device_kind(), workers,
+                                   !options.nccl_tests.empty());
+  if (!error.empty()) return absl::InvalidArgumentError(absl::StrCat("calibration ", error));
+  return calibration;
 }
 
-absl::StatusOr<Struct> Parse(const std::string &text, const char *format) {
-  google::protobuf::LogSilencer silence;
-  Struct file;
-  if (!google::protobuf::util::JsonStringToMessage(text, &file).ok())
-    return absl::InvalidArgumentError(absl::StrCat("is no JSON object"));
-  auto it = file.fields().find("format");
-  const std::string found =
-      it == file.fields().end() ? "" : it->second.string_value();
-  if (found != format)
-    return absl::InvalidArgumentError(
-        absl::StrCat("format must be \"", format, "\", got: \"", found, "\""));
-  auto version = file.fields().find("version");
-  if (version == file.fields().end() || version->second.number_value() != 1)
-    return absl::InvalidArgumentError("version must be 1");
-  return file;
-}
-
-double Number(const Struct &of, const char *name) {
-  auto it = of.fields().find(name);
-  return it == of.fields().end() ? 0 : it->second.number_value();
-}
-std::string Text(const Struct &of, const char *name) {
-  auto it = of.fields().find(name);
-  return it == of.fields().end() ? "" : it->second.string_value();
-}
-std::vector<Struct> List(const Struct &of, const char *name) {
-  std::vector<Struct> list;
-  auto it = of.fields().find(name);
-  if (it != of.fields().end())
-    for (const Value &v : it->second.list_value().values())
-      list.push_back(v.struct_value());
-  return list;
-}
-
-absl::Status ReadCalibration(const std::string &text, LinkCosts *costs) {
-  absl::StatusOr<Struct> file = Parse(text, "commsched calibration");
-  if (!file.ok()) return file.status();
-  std::vector<Struct> links = List(*file, "links");
-  const auto of_server = [](const Struct &link) {
-    return absl::StartsWith(Text(link, "from"), "server");
-  };
-  if (std::any_of(links.begin(), links.end(), of_server))
-    links.erase(std::remove_if(links.begin(), links.end(),
-                               [&](const Struct &l) { return !of_server(l); }),
-                links.end());
-  std::vector<double> rate, latency, overhead, round, message;
-  for (const Struct &link : links) {
-    rate.push_back(Number(link, "bits_per_s"));
-    latency.push_back(Number(link, "latency_ns"));
-    overhead.push_back(Number(link, "overhead_ns"));
+plan::Cluster ClusterOf(const plan::Cluster &cluster, const plan::Calibration &calibration) {
+  plan::Cluster result = cluster;
+  if (std::optional<plan::CalibratedLink> link = plan::CalibratedLink::Of(calibration)) {
+    const plan::CalibratedLink::Costs costs = link->WithWork();
+    result.set_inter_mbit_per_s(uint64_t(link->mbit_per_s()));
+    result.set_inter_latency_ns(uint64_t(costs.latency_ns));
+    result.set_inter_overhead_ns(uint64_t(costs.overhead_ns));
   }
-  for (const Struct &exchange : List(*file, "exchanges")) {
-    round.push_back(Number(exchange, "round_ns"));
-    message.push_back(Number(exchange, "message_ns"));
+  if (std::optional<plan::CalibratedCopies> copies = plan::CopiesOf(calibration)) {
+    result.set_device_copy_mb_per_s(uint64_t(copies->mb_per_s));
+    result.set_device_copy_latency_ns(uint64_t(copies->latency_ns));
   }
-  costs->mbit_per_s = Median(rate) / 1e6;
-  if (!(costs->mbit_per_s > 0))
-    return absl::InvalidArgumentError("has no link with a rate");
-  costs->overhead = Time(Median(overhead));
-  // What further messages cost beyond the link is the rank's own work.
-  costs->engine = std::max<Time>(0, Time(Median(message)) - costs->overhead);
-  costs->latency = std::max(Time(Median(latency)),
-                            Time(Median(round)) - costs->overhead - costs->engine);
-  return absl::OkStatus();
+  if (calibration.nccl_ranks != 0) {
+    result.set_nodes(uint32_t(calibration.nccl_ranks));
+    result.mutable_nccl()->clear_bytes();
+    result.mutable_nccl()->clear_ns();
+    const plan::NcclTimes times = plan::NcclTimes(calibration.nccl).Whole();
+    for (const plan::NcclPoint &point : times.points()) {
+      result.mutable_nccl()->add_bytes(point.bytes);
+      result.mutable_nccl()->add_ns(uint64_t(point.ns));
+    }
+  }
+  return result;
 }
 
-}  // namespace
-
-absl::StatusOr<LinkCosts> ReadLinkCosts(const plan::Cluster &cluster,
-                                        const SimulationOptions &options) {
+LinkCosts LinkCostsOf(const plan::Cluster &cluster, const plan::Calibration &calibration, const SimulationOptions &options) {
   LinkCosts costs;
   costs.mbit_per_s = double(cluster.inter_mbit_per_s());
   costs.latency = Time(cluster.inter_latency_ns());
   costs.overhead = Time(cluster.inter_overhead_ns());
-  if (!options.calibration.empty())
-    if (absl::Status s = ReadCalibration(options.calibration, &costs); !s.ok())
-      return absl::InvalidArgumentError(absl::StrCat("calibration ", s.message()));
+  if (std::optional<plan::CalibratedLink> link = plan::CalibratedLink::Of(calibration)) {
+    const plan::CalibratedLink::Costs measured = link->BesideWork();
+    costs.mbit_per_s = double(link->bits_per_s) / 1e6;
+    costs.latency = measured.latency_ns;
+    costs.overhead = measured.overhead_ns;
+    costs.engine = measured.engine_ns;
+  }
   if (options.latency_ns) costs.latency = *options.latency_ns;
   if (options.overhead_ns) costs.overhead = *options.overhead_ns;
   if (options.engine_ns) costs.engine = *options.engine_ns;
@@ -125,11 +83,9 @@ absl::StatusOr<plan::NcclCosts> ReadNcclCosts(const plan::Cluster &cluster, int 
   const bool scaled = options.bandwidth != 1 || options.latency != 1 || options.latency_ns;
   plan::NcclTestsLog log;
   if (!options.nccl_tests.empty()) {
-    if (std::string error = plan::ParseNcclTestsLog(options.nccl_tests, &log); !error.empty())
-      return absl::InvalidArgumentError(absl::StrCat("log of nccl-tests: ", error));
-    if (log.ranks != workers)
-      return absl::InvalidArgumentError(absl::StrCat(
-          "log of nccl-tests: ranks must match the workers, ", workers, ", got: ", log.ranks));
+    std::string error = plan::ParseNcclTestsLog(options.nccl_tests, &log);
+    if (error.empty()) error = plan::CheckNcclRanks(cluster.device_kind(), workers, log.ranks);
+    if (!error.empty()) return absl::InvalidArgumentError(absl::StrCat("log of nccl-tests: ", error));
   } else if (cluster.nccl().bytes_size() == 0) {
     plan::NcclMachines machines = plan::MachinesOf(cluster);
     machines.ranks = workers;
@@ -148,27 +104,23 @@ absl::StatusOr<plan::NcclCosts> ReadNcclCosts(const plan::Cluster &cluster, int 
   if (scaled)
     return absl::UnimplementedError(
         "times of NCCL were measured: what other links would take is not known");
-  return options.nccl_tests.empty() ? plan::NcclCostsOf(cluster) : plan::NcclCosts(log.times);
+  return log.times.points().empty() ? plan::NcclCostsOf(cluster) : plan::NcclCosts(log.times.Whole());
 }
 
-absl::StatusOr<MeasuredCosts> ReadProfile(const std::string &text) {
+absl::StatusOr<MeasuredCosts> ReadProfile(const plan::Plan &plan, const SimulationOptions &options) {
   MeasuredCosts costs;
-  if (text.empty()) return costs;
-  absl::StatusOr<Struct> file = Parse(text, "commsched profile");
-  if (!file.ok())
-    return absl::InvalidArgumentError(
-        absl::StrCat("profile ", file.status().message()));
-  std::map<MeasuredCosts::key_type, std::vector<double>> all;
-  for (const Struct &process : List(*file, "processes"))
-    for (const Struct &function : List(process, "functions"))
-      for (const Struct &fragment : List(function, "fragments")) {
-        const std::string role = Text(process, "role");
-        const int index = role == "server" ? int(Number(process, "index")) : -1;
-        all[{role == "server" ? role : "worker", index, Text(function, "name"),
-             Text(fragment, "label"), uint32_t(Number(fragment, "device"))}]
-            .push_back(Number(fragment, "median_ns"));
-      }
-  for (auto &[key, values] : all) costs[key] = Time(Median(std::move(values)));
+  if (options.profile.empty()) return costs;
+  plan::Profile profile;
+  std::string error = plan::ReadProfile(options.profile, &profile);
+  if (error.empty()) error = plan::CheckProfile(profile, plan.module_name());
+  if (!error.empty()) return absl::InvalidArgumentError(absl::StrCat("profile ", error));
+  std::map<MeasuredCosts::key_type, std::vector<int64_t>> all;
+  for (const plan::ProfiledProcess &process : profile.processes)
+    for (const plan::ProfiledFragment &fragment : process.fragments)
+      all[{process.of_server() ? "server" : "worker", process.of_server() ? int(process.index) : -1, fragment.function,
+           fragment.label, uint32_t(fragment.device)}]
+          .push_back(fragment.median_ns);
+  for (auto &[key, values] : all) costs[key] = plan::MedianOf(std::move(values));
   return costs;
 }
 
@@ -180,7 +132,8 @@ absl::StatusOr<std::vector<Time>> InstructionCosts(const FunctionProgram &functi
   for (size_t i = 0; i < costs.size(); ++i) {
     const InstructionProgram &instruction = function.instructions[i];
     if (!instruction.on_stream()) continue;
-    costs[i] = Time(instruction.nanoseconds);
+    costs[i] = Time(instruction.of_host ? plan::HostCopyNs(cluster, function.buffers[instruction.source].type.bytes)
+                                        : instruction.nanoseconds);
     if (auto it = measured.find({server < 0 ? "worker" : "server", server, function.name,
                                  instruction.name, instruction.runs_on.device});
         it != measured.end()) {

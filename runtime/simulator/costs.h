@@ -11,6 +11,7 @@
 #include <tuple>
 
 #include "absl/status/statusor.h"
+#include "plan/calibration.h"
 #include "plan/nccl_costs.h"
 #include "runtime/loading/plan_loader.h"
 #include "runtime/simulator/event_queue.h"
@@ -25,24 +26,30 @@ struct LinkCosts {
   Time engine = 0;    // of the rank that sends and receives, for each round
 };
 
-// Medians over the links of the calibration, if there is one (those to servers
-// if it has any), else what the plan says; then what the options say.
-absl::StatusOr<LinkCosts> ReadLinkCosts(const plan::Cluster &cluster,
-                                        const SimulationOptions &options);
+// That of the options, if they have one: of the plan's program, and of as many ranks as `workers` where it says what
+// NCCL takes. Else one that has measured nothing.
+absl::StatusOr<plan::Calibration> CalibrationOf(const plan::Plan &plan, int workers, const SimulationOptions &options);
 
-// Of collectives by NCCL, of `workers` ranks: those of options.nccl_tests, else as the plan has
-// measured them, else by NCCL's model.
+// The plan's cluster, with what the calibration has measured in it: as --read-costs writes it into a module, of as many
+// nodes as NCCL's times are of.
+plan::Cluster ClusterOf(const plan::Cluster &cluster, const plan::Calibration &calibration);
+
+// Of the links of the calibration, if it has any, else what the plan says; then what the options say.
+LinkCosts LinkCostsOf(const plan::Cluster &cluster, const plan::Calibration &calibration, const SimulationOptions &options);
+
+// Of collectives by NCCL, of `workers` ranks: those of options.nccl_tests, else as they were measured for the cluster,
+// else by NCCL's model.
 absl::StatusOr<plan::NcclCosts> ReadNcclCosts(const plan::Cluster &cluster, int workers,
                                               const SimulationOptions &options);
 
 // Role ("worker", "trainer", "server"), index of a server, function, label and
-// device: the median over the processes.
+// device: the median over the processes of the profile of the options, which is of the plan's program.
 using MeasuredCosts =
     std::map<std::tuple<std::string, int, std::string, std::string, uint32_t>, Time>;
-absl::StatusOr<MeasuredCosts> ReadProfile(const std::string &text);
+absl::StatusOr<MeasuredCosts> ReadProfile(const plan::Plan &plan, const SimulationOptions &options);
 
 // Nanoseconds of each instruction that a stream runs. What is neither in the plan
-// nor measured follows from its operations and bytes and the rates of the device.
+// nor measured follows from its operations and bytes and the rates of the device, copies from those of the cluster.
 absl::StatusOr<std::vector<Time>> InstructionCosts(const FunctionProgram &function,
                                                    const plan::Cluster &cluster,
                                                    const MeasuredCosts &measured,

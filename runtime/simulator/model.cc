@@ -30,7 +30,7 @@ const plan::Function *StepOf(const plan::Plan &plan) {
 }
 
 // The communication of the step, for so many workers as the model has.
-absl::Status AddCommunications(const PlanImage &image,
+absl::Status AddCommunications(const PlanImage &image, const plan::Cluster &cluster,
                                const SimulationOptions &options, Model *model) {
   const plan::Function &f = *StepOf(image.plan());
   std::map<std::pair<int64_t, std::string>, uint32_t> shapes;  // by group and phase
@@ -49,7 +49,7 @@ absl::Status AddCommunications(const PlanImage &image,
     out.element_bytes = double(ops::ElementBytes(type.element));
     if (c.has_nccl()) {
       if (!nccl) {
-        auto costs = ReadNcclCosts(image.plan().cluster(), model->workers, options);
+        auto costs = ReadNcclCosts(cluster, model->workers, options);
         if (!costs.ok()) return costs.status();
         nccl = *std::move(costs);
       }
@@ -165,17 +165,6 @@ absl::Status AddClasses(const SimulationOptions &options, Model *model) {
   return absl::OkStatus();
 }
 
-// The order in which FrameStream::PutData sends what blocks have of one step.
-std::vector<uint32_t> TurnsOf(const std::vector<int32_t> &priorities) {
-  std::vector<uint32_t> order(priorities.size()), turns(priorities.size());
-  std::iota(order.begin(), order.end(), 0u);
-  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
-    return priorities[a] < priorities[b];
-  });
-  for (uint32_t i = 0; i < order.size(); ++i) turns[order[i]] = i;
-  return turns;
-}
-
 absl::Status AddServers(const PlanImage &image, const SimulationOptions &options,
                         const MeasuredCosts &measured, Model *model) {
   const ServersProgram &servers = image.servers();
@@ -211,8 +200,8 @@ absl::Status AddServers(const PlanImage &image, const SimulationOptions &options
       if (!t.ok()) return t.status();
       server.update_ns.push_back(*t);
     }
-    server.push_turn = TurnsOf(servers.order.pushes[size_t(k)]);
-    server.pull_turn = TurnsOf(servers.order.pulls[size_t(k)]);
+    server.push_priority = servers.order.pushes[size_t(k)];
+    server.pull_priority = servers.order.pulls[size_t(k)];
     model->server.push_back(std::move(server));
     RankClass links = Links(options, model->link, model->workers + k);
     model->server_links.push_back(links);
@@ -244,10 +233,10 @@ absl::StatusOr<Model> MakeModel(const PlanImage &image,
     if (rank < 0 || rank >= ends)
       return absl::InvalidArgumentError(absl::StrCat(
           "link must be of a rank below ", ends, ", got: ", rank));
-  absl::StatusOr<LinkCosts> link = ReadLinkCosts(image.plan().cluster(), options);
-  if (!link.ok()) return link.status();
-  model.link = *link;
-  absl::StatusOr<MeasuredCosts> measured = ReadProfile(options.profile);
+  absl::StatusOr<plan::Calibration> calibration = CalibrationOf(image.plan(), model.workers, options);
+  if (!calibration.ok()) return calibration.status();
+  model.link = LinkCostsOf(image.plan().cluster(), *calibration, options);
+  absl::StatusOr<MeasuredCosts> measured = ReadProfile(image.plan(), options);
   if (!measured.ok()) return measured.status();
   auto program = image.ForRank(0);
   if (!program.ok()) return program.status();
@@ -257,16 +246,16 @@ absl::StatusOr<Model> MakeModel(const PlanImage &image,
   if (model.step == nullptr)
     return absl::InvalidArgumentError("plan has no training step to simulate");
   for (const InstructionProgram &i : model.step->instructions)
-    if (i.kind == InstructionProgram::kPushRows ||
-        i.kind == InstructionProgram::kPullRows)
+    if (i.of_rows())
       return absl::UnimplementedError(absl::StrCat(
           "instruction \"", i.name,
           "\" moves single rows of a table: plans with "
           "them cannot be simulated"));
-  auto costs = InstructionCosts(*model.step, image.plan().cluster(), *measured, -1);
+  const plan::Cluster cluster = ClusterOf(image.plan().cluster(), *calibration);
+  auto costs = InstructionCosts(*model.step, cluster, *measured, -1);
   if (!costs.ok()) return costs.status();
   model.duration = *std::move(costs);
-  if (absl::Status s = AddCommunications(image, options, &model); !s.ok()) return s;
+  if (absl::Status s = AddCommunications(image, cluster, options, &model); !s.ok()) return s;
   const bool sends = !image.servers().servers.empty() ||
                      std::any_of(model.communications.begin(), model.communications.end(),
                                  [](const ModelCommunication &c) { return c.nccl < 0; });

@@ -45,10 +45,9 @@ struct ModelCommunication {
 
 struct ModelServer {
   std::shared_ptr<const Program> program;
-  std::vector<double> push_bytes, pull_bytes;  // by block
-  // By block: its place among them in what is sent of a step, to and from the server.
-  std::vector<uint32_t> push_turn, pull_turn;
-  std::vector<Time> update_ns;  // by block: of its function, if it is the first of it
+  std::vector<double> push_bytes, pull_bytes;         // by block
+  std::vector<int32_t> push_priority, pull_priority;  // by block
+  std::vector<Time> update_ns;                        // by block: of its function, if it is the first of it
   Time schedule_ns = 0;
 };
 

@@ -79,7 +79,7 @@ void Network::Ready(uint32_t index) {
   if (message.kind == Message::kGrant) {
     channel.controls.push_back(index);
   } else {
-    channel.ready.Push(message.priority, message.number, message.bytes, index,
+    channel.ready.Push({message.priority, message.call}, message.number, message.bytes, index,
                        /*whole=*/message.kind == Message::kPush);
   }
   MarkDirty(message.channel);

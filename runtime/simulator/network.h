@@ -38,7 +38,7 @@ struct Message {
   uint32_t communication = 0;  // of the plan; of a server: the block
   uint32_t round = 0;          // over all phases and slices
   uint64_t call = 0;
-  uint64_t number = 0;  // among those of one priority
+  uint64_t number = 0;  // among those of one priority and call
   double bytes = 0;     // of a grant: of the message that it is for
   // How often there is such a message: in a class of ranks, parts may be empty.
   double share = 1;

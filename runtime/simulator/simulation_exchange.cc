@@ -81,8 +81,10 @@ core::Posted Simulation::Slice::Receive(const core::Place &at, const Round &roun
 
 void Simulation::Slice::Send(const core::Place &at, const Round &round) {
   Link &link = simulation->links_[round.to];
-  link.queue.Push({model->phases[at.phase].priority, communication->call,
-                   communication->sequence, at.index, simulation->SliceOf(slot)},
+  link.queue.Push({{model->phases[at.phase].priority, communication->call},
+                   communication->sequence,
+                   at.index,
+                   simulation->SliceOf(slot)},
                   round.send_bytes, uint32_t(slot));
   if (link.dirty) return;
   link.dirty = true;
@@ -321,7 +323,7 @@ void Simulation::HandOver(uint32_t channel, uint32_t slot) {
   message.call = c.call;
   ++messages_;
   // In the order of the plan.
-  message.number = (c.call << 40) + (uint64_t(index) << 24) + message.round;
+  message.number = (uint64_t(index) << 24) + message.round;
   message.bytes = bytes;
   message.share = model_.mean_sizes
                       ? std::min(1.0, bytes / model_.communications[index].element_bytes)

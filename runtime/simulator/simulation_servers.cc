@@ -5,16 +5,12 @@
 // clock. A push is complete when the socket has taken it; a pull asks, and the answer
 // comes when the value is there. Messages are combined in no time.
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "runtime/simulator/simulation.h"
 
 namespace commsched::runtime::simulator {
-
-// In the order of FrameStream::PutData.
-static uint64_t NumberOf(const std::vector<uint32_t> &turns, const Message &message) {
-  return message.call * turns.size() + turns[message.communication];
-}
 
 uint32_t Simulation::ServerChannel(Rank *rank, int server) {
   auto [it, is_new] = rank->channels.try_emplace(model_.workers + server, 0);
@@ -91,8 +87,9 @@ void Simulation::SendToServer(uint32_t pending) {
   message.communication = of.message.block;
   message.call = call;
   const ModelServer &server = model_.server[of.message.server];
-  message.number = NumberOf(server.push_turn, message);
-  message.priority = push ? 0 : -1;
+  message.number = message.communication;
+  // Requests go before all data.
+  message.priority = push ? server.push_priority[of.message.block] : std::numeric_limits<int32_t>::min();
   message.bytes = push ? server.push_bytes[of.message.block] : 0;
   message.sender = pending;
   network_.Ready(m);
@@ -152,7 +149,8 @@ void Simulation::Reply(int index, uint32_t block, uint32_t rank, uint32_t pendin
   message.channel = channel;
   message.communication = block;
   message.call = pending_[pending].call;
-  message.number = NumberOf(model_.server[size_t(index)].pull_turn, message);
+  message.number = block;
+  message.priority = model_.server[size_t(index)].pull_priority[block];
   message.bytes = model_.server[size_t(index)].pull_bytes[block];
   message.sender = pending;
   network_.Ready(m);

@@ -60,6 +60,13 @@ absl::StatusOr<std::vector<uint32_t>> OrderOf(const simulator::Model &model,
   return best;
 }
 
+bool HasCollectives(const PlanImage &image) {
+  for (const plan::Function &function : image.plan().functions())
+    for (const plan::Instruction &instruction : function.instructions())
+      if (instruction.has_communicate()) return true;
+  return false;
+}
+
 }  // namespace
 
 absl::StatusOr<SimulationResult> Simulate(const PlanImage &image,
@@ -73,10 +80,14 @@ absl::StatusOr<SimulationResult> Simulate(const PlanImage &image,
   if (!(options.jitter >= 0 && options.jitter < 1))
     return absl::InvalidArgumentError(
         absl::StrCat("jitter must be at least 0 and below 1, got: ", options.jitter));
+  if (options.engine_ns.value_or(0) != 0 && !HasCollectives(image))
+    return absl::InvalidArgumentError("engine_ns is of collectives, of which the plan has none");
   SimulationOptions of = options;
   of.every_rank |= of.jitter > 0;
   absl::StatusOr<simulator::Model> model = simulator::MakeModel(image, of);
   if (!model.ok()) return model.status();
+  if (!options.nccl_tests.empty() && model->nccl.empty())
+    return absl::InvalidArgumentError("log of nccl-tests: is of collectives of NCCL, of which the plan has none");
   if (model->step->instructions.empty())
     return absl::InvalidArgumentError("the step of the plan has no instruction");
   if (!of.in_order) return simulator::Simulation(*model, of).Run();

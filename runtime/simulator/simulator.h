@@ -49,7 +49,7 @@ struct SimulationOptions {
   std::map<int, LinkRate> links;     // by rank; servers come behind the trainers
 
   // Texts of files of cs-run --profile and --calibrate; empty: none. They count
-  // for what the plan does not say: how long code runs, and for all links.
+  // for what the plan does not say: how long code runs; and for all links, copies and collectives of NCCL, if the calibration has them.
   std::string profile, calibration;
   // Output of all_reduce_perf of nccl-tests, as many ranks as workers, in the place of what the
   // plan says of NCCL.

@@ -209,7 +209,7 @@ Posted RanksWorld::Slice::Receive(const Place &at, const Round &round, bool stag
 }
 void RanksWorld::Slice::Send(const Place &at, const Round &round) {
   world->ranks_[size_t(rank)].queues[round.send_peer].Push(
-      {program().phases[at.phase].priority, call->number, begun, at.index, number},
+      {{program().phases[at.phase].priority, call->number}, begun, at.index, number},
       round.send_bytes, this);
 }
 void RanksWorld::Slice::Take(const Place &at, const Round &round, bool staged) {

@@ -78,7 +78,7 @@ void RanksWorld::QueueControls(End *e) {
 void RanksWorld::Go(End *e, const RankMatcher::Going &going) {
   const Slice &slice = *going.item;
   const Place &at = slice.exchange.send();
-  e->packets.Push(slice.program().phases[at.phase].priority, going.tag,
+  e->packets.Push({slice.program().phases[at.phase].priority, going.tag.step}, going.tag,
                   slice.RoundAt(at).send_bytes, going.item);
 }
 

@@ -4,6 +4,7 @@
 #include "tests/cuda/CompileKernels.h"
 
 #include "ir/Cs.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -119,15 +120,44 @@ private:
     const llvm::Value *base = llvm::getUnderlyingObject(at, 0);
     if (llvm::isa<llvm::AllocaInst>(base) || llvm::isa<llvm::GlobalVariable>(base))
       return true;
-    auto *argument = llvm::dyn_cast<llvm::Argument>(base);
+    llvm::Value *argument = argumentOf(at);
     if (!argument)
       return false;
     builder.SetInsertPoint(&before);
-    builder.CreateCall(callee, {builder.getInt32(argument->getArgNo()), at,
-                                builder.CreateZExtOrTrunc(bytes, builder.getInt64Ty())});
+    builder.CreateCall(callee, {argument, at, builder.CreateZExtOrTrunc(bytes, builder.getInt64Ty())});
     return true;
   }
 
+  /// The number of the argument whose memory `at` is in, as code where a branch decides it; null: not known.
+  llvm::Value *argumentOf(llvm::Value *at) {
+    llvm::Value *base = llvm::getUnderlyingObject(at, 0);
+    if (auto *argument = llvm::dyn_cast<llvm::Argument>(base))
+      return builder.getInt32(argument->getArgNo());
+    if (llvm::Value *known = arguments.lookup(base))
+      return known;
+    if (auto *select = llvm::dyn_cast<llvm::SelectInst>(base)) {
+      llvm::Value *one = argumentOf(select->getTrueValue()), *other = argumentOf(select->getFalseValue());
+      if (!one || !other)
+        return nullptr;
+      builder.SetInsertPoint(select);
+      return arguments[base] = builder.CreateSelect(select->getCondition(), one, other);
+    }
+    auto *branches = llvm::dyn_cast<llvm::PHINode>(base);
+    if (!branches)
+      return nullptr;
+    builder.SetInsertPoint(branches);
+    llvm::PHINode *number = builder.CreatePHI(builder.getInt32Ty(), branches->getNumIncomingValues());
+    arguments[base] = number; // its own way back in a loop
+    for (auto [value, block] : llvm::zip_equal(branches->incoming_values(), branches->blocks())) {
+      llvm::Value *of = argumentOf(value);
+      if (!of)
+        return nullptr;
+      number->addIncoming(of, block);
+    }
+    return number;
+  }
+
+  llvm::DenseMap<llvm::Value *, llvm::Value *> arguments;
   llvm::Module &module;
   llvm::IRBuilder<> builder;
   llvm::FunctionCallee read, write;
@@ -138,7 +168,8 @@ static bool waitsForOthers(const llvm::Function &kernel) {
   for (const llvm::Instruction &instruction : llvm::instructions(kernel))
     if (auto *call = llvm::dyn_cast<llvm::CallBase>(&instruction))
       if (const llvm::Function *callee = call->getCalledFunction())
-        if (callee->getName() == cudaexport::kBarrier || callee->getName().starts_with(cudaexport::kShuffleDown))
+        if (callee->getName() == cudaexport::kBarrier || callee->getName() == cudaexport::kAny || callee->getName().starts_with(cudaexport::kFirst) ||
+            callee->getName().starts_with(cudaexport::kShuffleDown))
           return true;
   return false;
 }
@@ -185,10 +216,14 @@ std::unique_ptr<cudaexport::CudaCompiler> lowerPlanKernels(Context &context, con
     return nullptr;
   }
   auto compiler = std::make_unique<cudaexport::CudaCompiler>(&context.context, cudaexport::CudaOptions{});
-  module->walk([&](cs::FragmentOp op) {
-    if (op.hasBody())
-      compiler->add(op.getBody().front(), op.getLoc());
-  });
+  for (auto function : module->getOps<func::FuncOp>()) {
+    if (function->hasAttr(cs::CsDialect::kServerAttr)) // code for the host
+      continue;
+    function.walk([&](cs::FragmentOp op) {
+      if (op.hasBody())
+        compiler->add(op.getBody().front(), op.getLoc());
+    });
+  }
   cudaexport::CompiledCuda compiled;
   if (failed(compiler->lower(compiled))) {
     error = "cannot compile the module";

@@ -42,6 +42,8 @@ namespace {
 
 constexpr size_t kStackBytes = 64 << 10;
 constexpr unsigned kWarp = 32, kResident = 3; // blocks that run at a time
+constexpr uint64_t kAll = ~uint64_t(0);       // a distance: what all lanes give, or-ed
+constexpr uint64_t kFromFirst = kAll - 1;     // a distance: what the first lane gives
 
 struct Fiber {
   enum State {
@@ -116,7 +118,7 @@ void prepare(Fiber &fiber) {
   fiber.at = words;
 }
 
-uint64_t shuffleDown(uint64_t value, uint32_t distance) {
+uint64_t shuffleDown(uint64_t value, uint64_t distance) {
   Fiber &fiber = *machine->block->fibers[machine->thread];
   fiber.given = value;
   fiber.distance = distance;
@@ -198,9 +200,13 @@ bool release(ThreadBlock &block) {
     if (!all(begin, begin + kWarp, Fiber::AtShuffle))
       continue;
     any = true;
+    uint64_t given = 0;
+    for (size_t lane = 0; lane < kWarp; ++lane)
+      given |= begin[lane]->given;
     for (size_t lane = 0; lane < kWarp; ++lane) {
-      size_t other = lane + begin[lane]->distance;
-      begin[lane]->received = begin[other < kWarp ? other : lane]->given;
+      uint64_t distance = begin[lane]->distance;
+      size_t other = distance < kWarp - lane ? lane + distance : lane;
+      begin[lane]->received = distance == kAll ? given : begin[distance == kFromFirst ? 0 : other]->given;
     }
     for (size_t lane = 0; lane < kWarp; ++lane)
       begin[lane]->state = Fiber::Ready;
@@ -291,6 +297,9 @@ static int32_t csShuffle32(int32_t value, int32_t distance) {
 static int64_t csShuffle64(int64_t value, int32_t distance) {
   return int64_t(shuffleDown(uint64_t(value), uint32_t(distance)));
 }
+static int32_t csFirst32(int32_t value) { return int32_t(shuffleDown(uint32_t(value), kFromFirst)); }
+static int64_t csFirst64(int64_t value) { return int64_t(shuffleDown(uint64_t(value), kFromFirst)); }
+static int32_t csAny(int32_t value) { return int32_t(shuffleDown(uint32_t(value), kAll)); }
 static void csStore32(int32_t index, int32_t value) { storeShared(index, uint32_t(value)); }
 static void csStore64(int32_t index, int64_t value) { storeShared(index, uint64_t(value)); }
 static int32_t csLoad32(int32_t index) { return int32_t(loadShared(index)); }
@@ -302,6 +311,9 @@ const std::map<std::string, void *> &deviceFunctions() {
       {"cs_thread", reinterpret_cast<void *>(csThread)},
       {"cs_block", reinterpret_cast<void *>(csBlock)},
       {"cs_barrier", reinterpret_cast<void *>(csBarrier)},
+      {"cs_first_32", reinterpret_cast<void *>(csFirst32)},
+      {"cs_first_64", reinterpret_cast<void *>(csFirst64)},
+      {"cs_any", reinterpret_cast<void *>(csAny)},
       {"cs_shuffle_down_32", reinterpret_cast<void *>(csShuffle32)},
       {"cs_shuffle_down_64", reinterpret_cast<void *>(csShuffle64)},
       {"cs_shared_store_32", reinterpret_cast<void *>(csStore32)},

@@ -46,6 +46,23 @@ TEST(Emulator, ShufflesWithinAWarp) {
     EXPECT_EQ(found[i], (i % 32 + 4 < 32 ? i + 4 : i) * 10);
 }
 
+TEST(Emulator, TellsAllLanesOfAWarp) {
+  auto any = function<int32_t (*)(int32_t)>("cs_any"), first = function<int32_t (*)(int32_t)>("cs_first_32");
+  std::vector<int> together(64), ofFirst(64);
+  auto kernel = [&] {
+    int own = thread();
+    together[own] = any(own == 5 ? 8 : own == 40 ? 1
+                                   : own == 41   ? 2
+                                                 : 0);
+    ofFirst[own] = first(own * 10);
+  };
+  EXPECT_EQ(emulate({1, 64, 0}, kernel, 3), "");
+  for (int i = 0; i < 64; ++i) {
+    EXPECT_EQ(together[i], i < 32 ? 8 : 3);
+    EXPECT_EQ(ofFirst[i], i < 32 ? 0 : 320);
+  }
+}
+
 TEST(Emulator, SharedWordsNeedBarriers) {
   auto reverse = [](bool synchronised) {
     return [=] {

@@ -274,6 +274,112 @@ TEST(MergedLaunches, AreThoseThatNeedTheirOwnElementsOnly) {
   EXPECT_EQ(transposed.launches, 2u);
 }
 
+// One of another size in between is beside them, or behind both if it needs the first, or beside the first if the second needs it.
+std::string passingOf(bool reads, bool isRead) {
+  std::string program = R"(
+#m = affine_map<(i, j) -> (i, j)>
+#r = affine_map<(i, j) -> (i)>
+#v = affine_map<(i) -> (i)>
+func.func @f(%x: tensor<20x20xf32>, %y: tensor<20xf32>, %z: tensor<20x20xf32>) -> (tensor<20x20xf32>, tensor<20xf32>, tensor<20x20xf32>) {
+  %e = tensor.empty() : tensor<20x20xf32>
+  %f = tensor.empty() : tensor<20xf32>
+  %p = linalg.generic {indexing_maps = [#m, #m], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<20x20xf32>) outs(%e : tensor<20x20xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %m = math.exp %a : f32
+    linalg.yield %m : f32
+  } -> tensor<20x20xf32>
+  %s = tensor.extract_slice %p[0, 0] [20, 1] [1, 1] : tensor<20x20xf32> to tensor<20xf32>
+  %q = linalg.generic {indexing_maps = [#v, #v], iterator_types = ["parallel"]} ins(FIRST : tensor<20xf32>) outs(%f : tensor<20xf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %m = math.exp %a : f32
+    linalg.yield %m : f32
+  } -> tensor<20xf32>
+  %t = linalg.generic {indexing_maps = [#m, #r, #m], iterator_types = ["parallel", "parallel"]} ins(%z, SECOND : tensor<20x20xf32>, tensor<20xf32>)
+      outs(%e : tensor<20x20xf32>) {
+  ^bb0(%a: f32, %b: f32, %o: f32):
+    %m = math.exp %a : f32
+    %n = arith.addf %m, %b : f32
+    linalg.yield %n : f32
+  } -> tensor<20x20xf32>
+  return %p, %q, %t : tensor<20x20xf32>, tensor<20xf32>, tensor<20x20xf32>
+})";
+  program.replace(program.find("FIRST"), 5, reads ? "%s" : "%y");
+  return program.replace(program.find("SECOND"), 6, isRead ? "%q" : "%y");
+}
+
+TEST(MergedLaunches, PassThoseThatHaveNothingToDoWithThem) {
+  for (bool reads : {false, true})
+    for (bool isRead : {false, true}) {
+      Sequence found = runSequence(passingOf(reads, isRead), 1);
+      EXPECT_EQ(found.finding, "");
+      EXPECT_EQ(found.launches, 1u + reads + isRead) << reads << isRead;
+    }
+}
+
+// As many launches as there are updates of parameters of several sizes, most of which have nothing to do with each other.
+std::string drawUpdates(std::mt19937_64 &random) {
+  auto below = [&](uint64_t count) { return int64_t(random() % count); };
+  std::vector<std::string> parameters, names, types;
+  std::vector<int64_t> sizes;
+  std::string text;
+  for (int64_t i = 0, count = 2 + below(24); i < count; ++i) {
+    // Of 300, two blocks.
+    sizes.push_back(std::array<int64_t, 5>{1, 7, 256, 300, 513}[below(5)]);
+    std::string type = absl::StrCat("tensor<", sizes.back(), "xf32>");
+    parameters.push_back(absl::StrCat("%p", i, ": ", type));
+    // What an earlier one has made, if it is of this size.
+    std::string other = absl::StrCat("%p", i);
+    for (int64_t j = i - 1; j >= 0 && below(3) == 0; --j)
+      if (sizes[j] == sizes[i])
+        other = absl::StrCat("%r", j);
+    absl::StrAppend(&text, "  %e", i, " = tensor.empty() : ", type, "\n  %r", i,
+                    " = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> (i)>, affine_map<(i) -> (i)>], iterator_types = "
+                    "[\"parallel\"]} ins(%p",
+                    i, ", ", other, " : ", type, ", ", type, ") outs(%e", i, " : ", type,
+                    ") {\n  ^bb0(%a: f32, %b: f32, %o: f32):\n    %m = math.exp %a : f32\n    %c = arith.constant ", 1 + below(3),
+                    ".5 : f32\n    %n = arith.mulf %b, %c : f32\n    %s = arith.addf %m, %n : f32\n    linalg.yield %s : f32\n  } -> ", type, "\n");
+    names.push_back(absl::StrCat("%r", i));
+    types.push_back(type);
+  }
+  return absl::StrCat("func.func @f(", absl::StrJoin(parameters, ", "), ") -> (", absl::StrJoin(types, ", "), ") {\n", text, "  return ",
+                      absl::StrJoin(names, ", "), " : ", absl::StrJoin(types, ", "), "\n}\n");
+}
+
+TEST(MergedLaunches, OfUpdatesHaveTheBitsOfTheHost) {
+  size_t launches = 0;
+  Cases cases = casesOf(60);
+  for (uint32_t seed = cases.first; seed < cases.end; ++seed) {
+    std::mt19937_64 random(seed);
+    std::string program = drawUpdates(random);
+    Sequence found = runSequence(program, seed);
+    EXPECT_EQ(found.finding, "") << "seed " << seed << "\n"
+                                 << program;
+    launches += found.launches;
+  }
+  std::cout << launches << " launches\n";
+  EXPECT_LT(launches, 4 * cases.count());
+}
+
+// Blocks that do what those of another part should.
+TEST(MergedLaunchesFaults, ABlockOfAnotherPartIsFound) {
+  auto change = [](ModuleOp kernels, cudaexport::CompiledCuda &compiled) {
+    auto &launch = std::get<plan::CudaLaunch>(compiled.module.fragments[0].steps[0]);
+    ASSERT_TRUE(absl::StrContains(launch.kernel, "_beside_"));
+    size_t changed = 0;
+    kernels.lookupSymbol<LLVM::LLVMFuncOp>(launch.kernel).walk([&](LLVM::ICmpOp op) {
+      auto by = op.getRhs().getDefiningOp<LLVM::ConstantOp>();
+      // Of the first part: two blocks.
+      if (changed || !by || cast<IntegerAttr>(by.getValue()).getInt() != 2)
+        return;
+      OpBuilder builder(op);
+      op.getRhsMutable().assign(LLVM::ConstantOp::create(builder, op.getLoc(), builder.getI32IntegerAttr(1)));
+      ++changed;
+    });
+    EXPECT_EQ(changed, 1u);
+  };
+  EXPECT_NE(runSequence(passingOf(false, false), 1, change).finding, "");
+}
+
 // The same nests with the same parameters are another kernel where other ones of these are the same memory.
 TEST(MergedLaunches, AreToldApartByWhatIsTheSameMemory) {
   Context context;

@@ -3,6 +3,7 @@
 //
 // Drawn updates at computed places have the bits of a loop on the host, whichever places are the same.
 
+#include "passes/cuda/Stages.h"
 #include "tests/cases.h"
 #include "tests/cuda/Fragments.h"
 
@@ -264,16 +265,35 @@ LLVM::LLVMFuncOp kernelOf(ModuleOp kernels, StringRef ending) {
 
 TEST(ScatterFaults, NothingIsFoundWhereNothingIsWrong) { EXPECT_EQ(findingOfPlanted({}), ""); }
 
-TEST(ScatterFaults, ChainsInTheOtherDirectionAreFound) {
+TEST(ScatterFaults, WhatAnotherLaneHasFoundAndNobodyHearsIsFound) {
   auto change = [](ModuleOp kernels, cudaexport::CompiledCuda &) {
-    size_t changed = 0;
-    kernelOf(kernels, "_chain").walk([&](LLVM::ICmpOp op) {
-      if (op.getPredicate() != LLVM::ICmpPredicate::ult)
-        return;
-      op.setPredicate(LLVM::ICmpPredicate::ugt);
-      ++changed;
+    SmallVector<LLVM::CallOp> shuffles;
+    kernelOf(kernels, "_chain").walk([&](LLVM::CallOp call) {
+      if (call.getCallee() && call.getCallee()->starts_with(cudaexport::kShuffleDown))
+        shuffles.push_back(call);
     });
-    EXPECT_EQ(changed, 2u);
+    EXPECT_EQ(shuffles.size(), 5u);
+    for (LLVM::CallOp call : shuffles) {
+      call.getResult().replaceAllUsesWith(call.getOperand(0));
+      call.erase();
+    }
+  };
+  EXPECT_NE(findingOfPlanted(change), "");
+}
+
+TEST(ScatterFaults, FirstUpdatesThatNobodyMarksAreFound) {
+  auto change = [](ModuleOp kernels, cudaexport::CompiledCuda &compiled) {
+    for (const auto &step : compiled.module.fragments[0].steps) {
+      std::string symbol = std::get<plan::CudaLaunch>(step).kernel;
+      if (!kernelOf(kernels, symbol + "_chain"))
+        continue;
+      SmallVector<LLVM::StoreOp> stores;
+      kernelOf(kernels, symbol).walk([&](LLVM::StoreOp store) { stores.push_back(store); });
+      ASSERT_EQ(stores.size(), 2u);
+      OpBuilder builder(stores[1]);
+      Value zero = LLVM::ConstantOp::create(builder, stores[1].getLoc(), builder.getI32IntegerAttr(0));
+      stores[1].getValueMutable().assign(zero);
+    }
   };
   EXPECT_NE(findingOfPlanted(change), "");
 }

@@ -7,13 +7,14 @@
 //
 //   cuda_steps_driver MODULE PLAN INIT BATCH STEPS FIRST_SEED END_SEED [FAULT]
 // MODULE: the level-2 module of the plan. FAULT: hang-op=NAME, hang-call=N, fail-call=RANK:N,
-// lose-call=RANK:N, lose-rank=RANK:STEP: what fails, with a deadline of five seconds; or
-// plant-wait=RANK:SEED, plant-range=..., plant-copy=..., plant-place=...: plan_faults.h.
+// lose-call=RANK:N, lose-rank=RANK:STEP, lose-server=SERVER:STEP: what fails, with a deadline of five
+// seconds; or plant-wait=RANK:SEED, plant-range=... and the others of plan_faults.h.
 
 #include "runtime/data/dataset.h"
 #include "runtime/data/tensor_file.h"
 #include "tests/cuda/CompileKernels.h"
 #include "tests/cuda/FakeLibrary.h"
+#include "tests/cuda/RememberedWorks.h"
 #include "tests/runtime/cuda/device_job.h"
 #include "tests/runtime/cuda/plan_faults.h"
 
@@ -78,6 +79,9 @@ private:
   FakeWork workOf(const FakeLaunch &launch) {
     FakeWork work;
     auto touched = std::make_shared<Touched>();
+    work.same = absl::StrCat(launch.kernel, " ", launch.grid, " ", launch.block, " ", launch.shared_bytes);
+    for (const std::byte *pointer : launch.pointers)
+      work.bases.push_back(reinterpret_cast<uintptr_t>(pointer));
     work.body = [this, launch, touched] {
       std::vector<void *> arguments(launch.pointers.begin(), launch.pointers.end());
       std::string found = host->run(launch.kernel, {launch.grid, launch.block, launch.shared_bytes},
@@ -85,11 +89,17 @@ private:
       if (fault.empty())
         fault = found;
     };
-    work.used = [touched](std::vector<runtime::cuda::Bytes> *reads, std::vector<runtime::cuda::Bytes> *writes) {
-      for (auto [from, to] : {std::pair(&touched->reads, reads), std::pair(&touched->writes, writes)})
-        for (const Touched::Range &range : *from)
-          if (range.first != range.second)
-            to->push_back({reinterpret_cast<uintptr_t>(range.first), reinterpret_cast<uintptr_t>(range.second)});
+    work.used = [touched](FakeWork *used) {
+      for (size_t i = 0; i < touched->reads.size(); ++i) {
+        for (bool write : {false, true}) {
+          const Touched::Range &range = (write ? touched->writes : touched->reads)[i];
+          if (range.first == range.second)
+            continue;
+          (write ? used->writes : used->reads)
+              .push_back({reinterpret_cast<uintptr_t>(range.first), reinterpret_cast<uintptr_t>(range.second)});
+          (write ? used->written_from : used->read_from).push_back(i);
+        }
+      }
     };
     return work;
   }
@@ -127,7 +137,7 @@ struct Fault {
       machine.FailAt(int(rank), number, NcclResult::kSystemError);
     else if (kind == "lose-call")
       machine.LoseAt(int(rank), number, /*told=*/true);
-    else if (!kind.empty() && kind != "lose-rank")
+    else if (!kind.empty() && kind != "lose-rank" && kind != "lose-server")
       giveUp("unknown fault: " + kind);
   }
 };
@@ -138,8 +148,8 @@ uint64_t digest(uint64_t hash, absl::Span<const std::byte> bytes) {
   return hash;
 }
 
-void run(std::shared_ptr<const PlanImage> image, Kernels &kernels, const TensorFile &initial, Dataset &data,
-         uint64_t steps, uint64_t seed, const Fault &fault) {
+void run(std::shared_ptr<const PlanImage> image, Kernels &kernels, RememberedWorks *remembered, const TensorFile &initial,
+         Dataset &data, uint64_t steps, uint64_t seed, const Fault &fault) {
   kernels.seed = seed * 1000003;
   DeviceJobOptions options;
   options.seed = seed;
@@ -155,6 +165,20 @@ void run(std::shared_ptr<const PlanImage> image, Kernels &kernels, const TensorF
   if (!job.status.ok())
     giveUp(std::string(job.status.message()));
   fault.arm(job.machine());
+  if (remembered)
+    job.machine().SetRunner([remembered](FakeWork &work) { remembered->run(work); });
+  for (const runtime::ValueInfo &value : image->values()) {
+    if (value.parts.empty())
+      continue;
+    auto found = initial.Find(value.name, value.type);
+    for (int k = 0; k < job.servers() && found.ok(); ++k)
+      if (absl::Status set = job.server(k).SetWhole(value.name, (*found)->data); !set.ok())
+        giveUp(std::string(set.message()));
+    if (!found.ok())
+      giveUp(std::string(found.status().message()));
+  }
+  if (absl::Status joined = job.JoinServers(); !joined.ok())
+    giveUp(std::string(joined.message()));
   const Program &program = job.rank(0).program();
   const runtime::FunctionProgram &step = program.functions[0];
   // All batches before: a data set is not for several threads.
@@ -177,7 +201,7 @@ void run(std::shared_ptr<const PlanImage> image, Kernels &kernels, const TensorF
          DeviceExecutor &rank = job.rank(r);
          for (uint32_t s = 0; s < program.slots.size(); ++s) {
            const runtime::SlotInfo &slot = program.slots[s];
-           if (slot.internal || slot.per_rank)
+           if (slot.internal || slot.per_rank || !slot.held)
              continue;
            auto value = initial.Find(slot.name, slot.type);
            if (!value.ok())
@@ -190,6 +214,8 @@ void run(std::shared_ptr<const PlanImage> image, Kernels &kernels, const TensorF
              rank.Cancel(absl::UnavailableError("lost"));
              return absl::UnavailableError("lost");
            }
+           if (fault.kind == "lose-server" && r == 0 && i == fault.number)
+             job.server(int(fault.rank)).Cancel(absl::UnavailableError("is lost"));
            if (auto call = rank.Enqueue(0, std::move(rows[size_t(r)][i])); !call.ok())
              return call.status();
          }
@@ -201,6 +227,8 @@ void run(std::shared_ptr<const PlanImage> image, Kernels &kernels, const TensorF
              losses.push_back(metrics->front());
          }
          for (uint32_t s = 0; s < program.slots.size(); ++s) {
+           if (!program.slots[s].held)
+             continue;
            std::vector<std::byte> value(program.slots[s].type.bytes);
            if (absl::Status got = rank.GetSlot(s, absl::MakeSpan(value)); !got.ok())
              return got;
@@ -213,9 +241,20 @@ void run(std::shared_ptr<const PlanImage> image, Kernels &kernels, const TensorF
        return status;
      })
       .IgnoreError();
+  // What servers have, in the end.
+  uint64_t served = 0xcbf29ce484222325;
+  for (const runtime::ValueInfo &value : image->values()) {
+    for (const runtime::ValueInfo::Part &part : value.parts) {
+      std::vector<std::byte> bytes(part.bytes);
+      if (job.server(part.server).GetSlot(part.slot, absl::MakeSpan(bytes)).ok())
+        served = digest(served, bytes);
+    }
+  }
   DeviceJob::End end = job.Finish();
   if (!kernels.fault.empty())
     end.findings.push_back(kernels.fault);
+  if (remembered && !remembered->fault().empty())
+    end.findings.push_back(remembered->fault());
   auto list = [](const std::vector<std::string> &texts) {
     return absl::StrJoin(texts, ", ", [](std::string *out, const std::string &text) { *out += quoted(text); });
   };
@@ -225,7 +264,7 @@ void run(std::shared_ptr<const PlanImage> image, Kernels &kernels, const TensorF
     std::snprintf(number, sizeof(number), "%s%.17g", i == 0 ? "" : ", ", losses[i]);
     line += number;
   }
-  absl::StrAppend(&line, "], \"digests\": [", absl::StrJoin(digests, ", "), "], \"errors\": [", list(errors),
+  absl::StrAppend(&line, "], \"digests\": [", absl::StrJoin(digests, ", "), "], \"served\": ", served, ", \"errors\": [", list(errors),
                   "], \"findings\": [", list(end.findings), "], \"left\": ", end.left, ", \"harmful\": ",
                   !harmful->has_value() ? "null" : **harmful ? "true"
                                                              : "false",
@@ -263,6 +302,10 @@ int main(int argc, char **argv) {
   if (argc == 9)
     fault = Fault::of(argv[8]);
   uint64_t steps = std::strtoull(argv[5], nullptr, 10), end = std::strtoull(argv[7], nullptr, 10);
+  // Faults are rare, and what they do is not what was done.
+  RememberedWorks works({});
   for (uint64_t seed = std::strtoull(argv[6], nullptr, 10); seed < end; ++seed)
-    run(*image, kernels, *initial, **data, steps, seed, fault);
+    run(*image, kernels, fault.kind.empty() ? &works : nullptr, *initial, **data, steps, seed, fault);
+  std::fprintf(stderr, "works: %llu done, %llu known before, %zu MiB kept\n", (unsigned long long)works.done(),
+               (unsigned long long)works.known(), works.bytes() >> 20);
 }

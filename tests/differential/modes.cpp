@@ -94,7 +94,8 @@ void addSparse(Random &rng, const Mode &mode, bool servers, const Add &add) {
       add("unsent-rate=0.5");
   }
   if (rng.oneIn(3))
-    add("sparse-fuse-bytes=" + std::to_string(rng.pick({0, 64, 4096})));
+    if (int bytes = rng.pick({0, 64, 4096}); bytes == 0 || !servers) // of which each gets its own message
+      add("sparse-fuse-bytes=" + std::to_string(bytes));
   if (rng.oneIn(6))
     add("clip=1");
   if (!rng.oneIn(6))
@@ -141,7 +142,8 @@ Mode modeOf(uint64_t seed) {
       add("bucket-bytes=" + std::to_string(rng.pick({1, 64, 1024})) + " first-bucket-bytes=" + std::to_string(rng.pick({1, 256})));
   }
   if (rng.oneIn(3))
-    add("algorithm=" + std::string(rng.pick({"ring", "halving-doubling"})));
+    if (std::string algorithm = rng.pick({"ring", "halving-doubling"}); !servers)
+      add("algorithm=" + algorithm);
   if (mode.devices > 1) {
     add("assign-devices=" + std::string(rng.oneIn(2) ? "true" : "false"));
     if (servers && !sparse && rng.oneIn(3))

@@ -116,12 +116,13 @@ TEST_F(FrameStreamTest, OneOrderWhateverTheOrderOfComing) {
   EXPECT_EQ(pipe_->sent, Names({"3@1+0", "3@1+1", "5@1+0", "7@1+0"}));
 }
 
-TEST_F(FrameStreamTest, AnEarlierStepGoesFirst) {
-  Put(0, 2, 1, 0);
+TEST_F(FrameStreamTest, OfEqualPrioritiesAnEarlierStepGoesFirst) {
+  Put(0, 2, 1, 9);
   Put(1, 1, 1, 9);
-  Put(0, 1, 1, 9);
+  Put(2, 2, 1, 0);
+  Put(3, 1, 1, 9);
   SendAll();
-  EXPECT_EQ(pipe_->sent, Names({"0@1+0", "1@1+0", "0@2+0"}));
+  EXPECT_EQ(pipe_->sent, Names({"2@2+0", "1@1+0", "3@1+0", "0@2+0"}));
 }
 
 TEST_F(FrameStreamTest, ControlOvertakesDataUnlessItMustNot) {
@@ -143,10 +144,10 @@ class PushesTest : public ::testing::Test {
   PushesTest() { frames_->TakeAccepted(pipe_); }
   ~PushesTest() override { frames_->Drop(); }
 
-  void Push(uint32_t block, size_t chunks, int32_t priority) {
+  void Push(uint32_t block, size_t chunks, int32_t priority, uint64_t step = 1) {
     parameter::Header header;
     header.mutable_push()->set_block(block);
-    header.mutable_push()->set_step(1);
+    header.mutable_push()->set_step(step);
     auto bytes = std::make_shared<std::vector<std::byte>>(chunks * kChunk);
     frames_->PutData(std::move(header), {absl::MakeConstSpan(*bytes), bytes},
                      priority);
@@ -184,9 +185,10 @@ TEST_F(PushesTest, PushesGoInTheOrderOfAPacketQueue) {
     for (uint32_t block = 0; block < 60 || !queue.empty();) {
       if (block < 60 && random() % 2 == 0) {
         const size_t chunks = 1 + random() % 6;
-        const auto priority = int32_t(random() % 60);
-        Push(block, chunks, priority);
-        queue.Push(priority, block, chunks * kChunk, block, /*whole=*/true);
+        const auto priority = int32_t(random() % 20);
+        const uint64_t step = 1 + random() % 2;
+        Push(block, chunks, priority, step);
+        queue.Push({priority, step}, block, chunks * kChunk, block, /*whole=*/true);
         ++block;
       } else {
         queue.Take(kChunk, 1, [&](uint32_t item, size_t offset, size_t, bool) {

@@ -26,7 +26,8 @@ def authorities(tmp_path_factory):
 
 
 def server(plan, index=0, *arguments):
-    return run(plan, "--role", "server", "--index", index, "--listen", addresses(1)[0], *INIT, *secret(), *arguments)
+    begins = [] if "--resume" in arguments else INIT
+    return run(plan, "--role", "server", "--index", index, "--listen", addresses(1)[0], *begins, *secret(), *arguments)
 
 
 def test_plan_without_servers(linear, linear_data):
@@ -80,8 +81,10 @@ def test_unsafe_address(plan):
 
 
 def test_missing_files(plan, tmp_path):
-    for option in ("--token-file", "--resume"):
-        expect_error(server(plan, 1, option, tmp_path / "nothing"), "server 1", "nothing")
+    expect_error(server(plan, 1, "--token-file", tmp_path / "nothing"), "server 1", "nothing")
+    expect_error(server(plan, 1, "--resume", tmp_path / "nothing"), "nothing: must be a folder")
+    expect_error(run(plan, "--role", "server", "--index", 1, "--listen", addresses(1)[0], *INIT, *secret(), "--resume", tmp_path),
+                 "--resume and --init exclude each other")
     expect_error(server(plan, 0, "--tls-ca", tmp_path / "a", "--tls-cert", tmp_path / "b", "--tls-key", tmp_path / "c"),
                  "server 0", str(tmp_path))
 

@@ -4,9 +4,10 @@
 import os
 import shutil
 import stat
+import subprocess
 
 import pytest
-from conftest import addresses, expect_error, expect_success, finish, run
+from conftest import EXAMPLES, TIME_LIMIT, addresses, expect_error, expect_success, finish, run, tool
 from safetensors.numpy import load_file
 
 HOW = pytest.mark.parametrize("how", [[], ["--spawn"]])
@@ -48,3 +49,32 @@ def test_kept_elsewhere_if_it_fails_at_the_end(digits, cluster, tmp_path, how, o
 def test_devices_are_written_to(linear, linear_data):
     expect_success(run(linear[2], *linear_data, "--steps", 3, "--save-params", "/dev/null"))
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+@HOW
+@pytest.mark.parametrize("reader", ["closed", "gone", "full"])
+def test_training_goes_on_without_a_reader(linear, linear_data, tmp_path, how, reader):
+    """Whoever reads what is printed may go, as `| head -1` does: the parameters are written, and the exit status says that not all
+    could be printed."""
+    path = tmp_path / "params"
+    command = [tool("cs-run"), linear[2], *how, *linear_data, "--steps", 100, "--metrics-every", 1, "--save-params", path]
+    closed, gone = os.pipe()
+    os.close(closed)
+    with open("/dev/full", "wb") as full, os.fdopen(gone, "wb") as pipe:
+        done = subprocess.run([*map(str, command)], stdout=pipe if reader == "gone" else full, stderr=subprocess.PIPE, text=True,
+                              timeout=TIME_LIMIT, preexec_fn=(lambda: os.close(1)) if reader == "closed" else None, check=False)
+    expect_error(("", done.stderr, done.returncode), "cannot write to stdout")
+    expect_success(run(linear[2], *linear_data, "--steps", 100, "--save-params", tmp_path / "expected"))
+    assert path.read_bytes() == (tmp_path / "expected").read_bytes()
+
+
+@pytest.mark.parametrize("name, arguments", [("cs-opt", ["--cs-all-reduce-pipeline"]), ("cs-translate", ["--mlir-to-plan"])])
+def test_tools_whose_output_is_closed(tmp_path, name, arguments):
+    """What they print goes into no other file, and is missed."""
+    source = EXAMPLES / "linear.mlir"
+    if name == "cs-translate":
+        subprocess.run([tool("cs-opt"), "--cs-all-reduce-pipeline", source, "-o", tmp_path / "scheduled"], check=True, timeout=TIME_LIMIT)
+        source = tmp_path / "scheduled"
+    done = subprocess.run([tool(name), *arguments, source], stderr=subprocess.PIPE, text=True, timeout=TIME_LIMIT,
+                          preexec_fn=lambda: os.close(1), check=False)
+    assert done.returncode == 1 and done.stderr == "error: cannot write stdout: Bad file descriptor\n"

@@ -27,6 +27,12 @@ cs.cluster @lab nodes = 1 devices = 1 device = <kind = cpu, gflops = 0, gb_per_s
 
 // -----
 
+// expected-error @+1 {{copy_latency_ns of a device must not be negative, got: -1}}
+cs.cluster @lab nodes = 1 devices = 1 device = <kind = cpu, gflops = 1, gb_per_s = 1, copy_latency_ns = -1>
+    intra = <mbit_per_s = 1, latency_ns = 0> inter = <mbit_per_s = 1, latency_ns = 0>
+
+// -----
+
 // expected-error @+1 {{copy_mb_per_s of a device must be positive, got: -1}}
 cs.cluster @lab nodes = 1 devices = 1 device = <kind = cpu, gflops = 1, gb_per_s = 1, copy_mb_per_s = -1>
     intra = <mbit_per_s = 1, latency_ns = 0> inter = <mbit_per_s = 1, latency_ns = 0>

@@ -138,3 +138,23 @@ func.func @step() attributes {cs.step, cs.schedule = #cs.schedule<policy = "fifo
 
 // expected-error @+1 {{schedule needs a policy}}
 func.func @step() attributes {cs.step, cs.schedule = #cs.schedule<policy = "", period_ns = 1, bound_ns = 1, any_order_bound_ns = 0>} { return }
+
+// -----
+
+// expected-error @+1 {{'cs.reduction' belongs on the function with 'cs.step'}}
+func.func @step() attributes {cs.reduction = #cs<reduction sum>} { return }
+
+// -----
+
+// expected-error @+1 {{'cs.reduction' must be #cs<reduction sum>, got: #cs<reduction mean>}}
+func.func @step() attributes {cs.step, cs.reduction = #cs<reduction mean>} { return }
+
+// -----
+
+// expected-error @+1 {{'cs.reduction' must be #cs<reduction sum>, got: "sum"}}
+func.func @step() attributes {cs.step, cs.reduction = "sum"} { return }
+
+// -----
+
+// expected-error @+1 {{'cs.reduction' belongs on a function of level 1 or 2, got argument 0 of type 'tensor<4xf32>'}}
+func.func @step(%x: tensor<4xf32> {cs.param = "x"}) attributes {cs.step, cs.reduction = #cs<reduction sum>} { return }

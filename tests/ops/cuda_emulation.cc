@@ -5,6 +5,8 @@
 #include <setjmp.h>
 #include <ucontext.h>
 
+#include <algorithm>
+#include <memory>
 #include <numeric>
 #include <vector>
 
@@ -12,6 +14,11 @@
 
 namespace commsched::testing::cuda {
 namespace {
+
+// Blocks that are there at once, and take turns.
+constexpr unsigned kResident = 3;
+// Turns of all of them without anything going on, after which nothing will.
+constexpr unsigned kIdleTurns = 3 * kResident;
 
 struct Barrier {
   unsigned here = 0;
@@ -35,15 +42,16 @@ struct Block {
   std::vector<Fiber> fibers;
   std::vector<Warp> warps;
   Barrier all;
-  unsigned current = 0, number = 0, running = 0;
+  unsigned current = 0, number = 0, running = 0, slot = 0;
   bool moved = false;  // a thread passed a barrier, or ended
   const std::function<void()> *body = nullptr;
 };
 Block *g_block = nullptr;
 
-std::vector<std::vector<char>> &Stacks() {
-  static std::vector<std::vector<char>> stacks;
-  return stacks;
+char *Stack(unsigned slot, unsigned thread) {
+  static std::vector<std::vector<char>> stacks[kResident];
+  while (stacks[slot].size() <= thread) stacks[slot].emplace_back(kStack);
+  return stacks[slot][thread].data();
 }
 
 // What the emulation does is not the kernel's.
@@ -91,9 +99,9 @@ void Body() {
 }
 
 template <typename T, typename Function>
-T Atomic(T *p, Function function, bool writes = false) {
+T Atomic(T *p, Function function, AtomicKind kind = AtomicKind::kChanges) {
   const Outside outside;
-  CheckAtomic(g_block->current, p, sizeof(T), writes);
+  CheckAtomic(g_block->current, p, sizeof(T), kind);
   if (!IsInMemory(p, sizeof(T)) && !IsShared(p)) return 0;
   const T old = *p;
   *p = function(old);
@@ -104,7 +112,7 @@ T Atomic(T *p, Function function, bool writes = false) {
 
 Dim ThreadIndex() { return {g_block->current}; }
 Dim BlockIndex() { return {g_block->number}; }
-void BeginKernel() { EnterKernel(g_block->current, Stacks()[g_block->current].data()); }
+void BeginKernel() { EnterKernel(g_block->current, Stack(g_block->slot, g_block->current)); }
 void EndKernel() { LeaveKernel(); }
 
 // Kernels do not wait for threads that have returned.
@@ -143,7 +151,7 @@ uint32_t AtomicMax(uint32_t *p, uint32_t v) {
   return Atomic(p, [v](uint32_t old) { return std::max(old, v); });
 }
 uint32_t AtomicExchange(uint32_t *p, uint32_t v) {
-  return Atomic(p, [v](uint32_t) { return v; }, true);
+  return Atomic(p, [v](uint32_t) { return v; }, AtomicKind::kWrites);
 }
 uint64_t AtomicAdd(uint64_t *p, uint64_t v) {
   return Atomic(p, [v](uint64_t old) { return old + v; });
@@ -152,45 +160,86 @@ uint64_t AtomicMax(uint64_t *p, uint64_t v) {
   return Atomic(p, [v](uint64_t old) { return std::max(old, v); });
 }
 uint64_t AtomicExchange(uint64_t *p, uint64_t v) {
-  return Atomic(p, [v](uint64_t) { return v; }, true);
+  return Atomic(p, [v](uint64_t) { return v; }, AtomicKind::kWrites);
 }
 
+uint32_t AtomicLoad(uint32_t *p) {
+  return Atomic(p, [](uint32_t old) { return old; }, AtomicKind::kReads);
+}
+uint64_t AtomicLoad(uint64_t *p) {
+  return Atomic(p, [](uint64_t old) { return old; }, AtomicKind::kReads);
+}
+void Pause() {
+  const Outside outside;
+  Yield();
+}
+
+namespace {
+
+void Prepare(ucontext_t *context, char *stack, ucontext_t *scheduler) {
+  getcontext(context);
+  context->uc_stack.ss_sp = stack;
+  context->uc_stack.ss_size = kStack;
+  context->uc_link = scheduler;
+  makecontext(context, &Body, 0);
+}
+
+std::unique_ptr<Block> Begin(unsigned number, unsigned slot, unsigned threads,
+                             const std::function<void()> &body) {
+  auto block = std::make_unique<Block>();
+  block->number = number;
+  block->slot = slot;
+  block->fibers.resize(threads);
+  block->warps.resize((threads + 31) / 32);
+  block->running = threads;
+  block->body = &body;
+  for (unsigned t = 0; t < threads; ++t)
+    Prepare(&block->fibers[t].context, Stack(slot, t), &block->scheduler);
+  CheckBlock(slot, number, threads);
+  return block;
+}
+
+// Up to `rounds` times, each thread goes on until it waits. Whether one did.
+bool Turn(Block *block, unsigned rounds) {
+  g_block = block;
+  CheckTurn(block->slot);
+  bool moved = false;
+  do {
+    block->moved = false;
+    for (unsigned t = 0; t < block->fibers.size(); ++t)
+      if (!block->fibers[t].ended) Resume(t);
+    moved = moved || block->moved;
+  } while (block->moved && block->running != 0 && --rounds != 0);
+  g_block = nullptr;
+  return moved;
+}
+
+}  // namespace
+
 void Launch(unsigned blocks, unsigned threads, const std::function<void()> &body) {
-  std::vector<std::vector<char>> &stacks = Stacks();
-  while (stacks.size() < threads) stacks.emplace_back(kStack);
   CheckLaunch(blocks);
   // A step that has no divisor in common with the number of blocks.
   unsigned step = blocks / 2 + 1;
   while (std::gcd(step, blocks) != 1) ++step;
-  for (unsigned i = 0; i < blocks; ++i) {
-    Block block;
-    block.number = unsigned(uint64_t(i) * step % blocks);
-    block.fibers.resize(threads);
-    block.warps.resize((threads + 31) / 32);
-    block.running = threads;
-    block.body = &body;
-    g_block = &block;
-    CheckBlock(block.number, threads);
-    for (unsigned t = 0; t < threads; ++t) {
-      Fiber &fiber = block.fibers[t];
-      getcontext(&fiber.context);
-      fiber.context.uc_stack.ss_sp = stacks[t].data();
-      fiber.context.uc_stack.ss_size = kStack;
-      fiber.context.uc_link = &block.scheduler;
-      makecontext(&fiber.context, &Body, 0);
+  std::unique_ptr<Block> resident[kResident];
+  unsigned begun = 0, left = blocks, idle = 0, slot = 0;
+  for (uint32_t random = 1; left != 0 && idle < kIdleTurns;) {
+    random = random * 1664525 + 1013904223;
+    // By chance, but the next where the last could not go on.
+    slot = idle != 0 ? (slot + 1) % kResident : random % 65521 % kResident;
+    std::unique_ptr<Block> &block = resident[slot];
+    if (block == nullptr && begun == blocks) {
+      idle += idle != 0;
+      continue;
     }
-    while (block.running != 0) {
-      block.moved = false;
-      for (unsigned t = 0; t < threads; ++t) {
-        if (block.fibers[t].ended) continue;
-        Resume(t);
-      }
-      if (block.moved || block.running == 0) continue;
-      AddFinding("threads of a block wait for others that do not come");
-      break;
-    }
-    g_block = nullptr;
+    if (block == nullptr)
+      block = Begin(unsigned(uint64_t(begun++) * step % blocks), slot, threads, body);
+    idle = Turn(block.get(), 1 + (random >> 8) % 100) ? 0 : idle + 1;
+    if (block->running != 0) continue;
+    block.reset();
+    --left;
   }
+  if (left != 0) AddFinding("threads wait for others that do not come");
 }
 
 }  // namespace commsched::testing::cuda

@@ -1,8 +1,8 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Runs CUDA kernels on the CPU, for tests of what they compute: a block at a time,
-// its threads as fibers that change where they wait for each other. What it has of
+// Runs CUDA kernels on the CPU, for tests of what they compute: a few blocks at a
+// time, which take turns; their threads are fibers that change where they wait. What it has of
 // CUDA is what the kernels of ops/ use. Include before the kernels, and compile with
 // -fsanitize=thread, without linking its library: cuda_emulation_check.h then says
 // what the order in which fibers run hides.
@@ -54,13 +54,18 @@ uint32_t AtomicExchange(uint32_t *p, uint32_t v);
 uint64_t AtomicAdd(uint64_t *p, uint64_t v);
 uint64_t AtomicMax(uint64_t *p, uint64_t v);
 uint64_t AtomicExchange(uint64_t *p, uint64_t v);
+uint32_t AtomicLoad(uint32_t *p);
+uint64_t AtomicLoad(uint64_t *p);
+
+// Lets other threads go on.
+void Pause();
 
 // From here to EndKernel, what the thread reads and writes is the kernel's.
 void BeginKernel();
 void EndKernel();
 
-// Runs body() for each thread of each block; blocks in the order of a fixed
-// shuffle, since no order is promised.
+// Runs body() for each thread of each block; blocks begin in the order of a fixed
+// shuffle, and take turns of different lengths, since no order is promised.
 void Launch(unsigned blocks, unsigned threads, const std::function<void()> &body);
 
 template <typename T>
@@ -137,6 +142,14 @@ inline unsigned atomicMax(unsigned *p, unsigned v) {
 inline unsigned atomicExch(unsigned *p, unsigned v) {
   return commsched::testing::cuda::AtomicExchange(p, v);
 }
+// Reads in one piece what others change; lets them do so.
+inline unsigned EmulateAtomicLoad(unsigned *p) {
+  return commsched::testing::cuda::AtomicLoad(p);
+}
+inline unsigned long long EmulateAtomicLoad(unsigned long long *p) {
+  return commsched::testing::cuda::AtomicLoad(reinterpret_cast<uint64_t *>(p));
+}
+inline void EmulatePause() { commsched::testing::cuda::Pause(); }
 inline unsigned long long atomicAdd(unsigned long long *p, unsigned long long v) {
   return commsched::testing::cuda::AtomicAdd(reinterpret_cast<uint64_t *>(p), v);
 }

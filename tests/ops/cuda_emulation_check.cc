@@ -59,35 +59,52 @@ struct Thread {
   bool fenced = false;  // since the last barrier
   uint32_t acquired = 0;
 };
-struct Release {
+// How much of a block is known: what was before this epoch.
+struct Known {
   uint32_t serial;
-  uint16_t epoch;  // what was before this, of the block
+  uint16_t epoch;
+};
+struct Release {
+  Known own;
+  std::vector<Known> others;
 };
 struct Acquired {
-  uint16_t epoch = 0;
-  uint32_t number = 0;  // of the acquisition; 0: none
+  uint16_t epoch;
+  uint32_t number;  // of the acquisition
+};
+struct Acquisition {
+  uint16_t epoch;
+  unsigned thread;
 };
 
-// What the threads of a block know of others.
-struct State {
-  uint32_t first = 1, serial = 1, block = 0, launches = 0;
-  std::vector<uint32_t> blocks;  // by serial
+// A block, and what its threads know of others.
+struct Block {
+  uint32_t serial = 0;
   std::vector<Thread> threads;
   size_t dirty = 0;
   bool clean = false;  // at the last barrier no thread was dirty
+  // By serial, in the order in which it became known.
+  std::vector<std::vector<Acquired>> acquired;
+  std::vector<Acquisition> acquisitions;
+  // Of shared memory, the words that the block has written, and what is in them
+  // while others run.
+  std::vector<uint32_t *> words;
+  std::vector<uint32_t> values;
+  std::unique_ptr<Memory> shared;
+};
+
+struct State {
+  uint32_t first = 1, serial = 1, launches = 0;
+  size_t blocks_of_launch = 0;
+  std::vector<uint32_t> blocks;  // by serial
+  // By place; that of `now` runs.
+  std::map<unsigned, Block> slots;
+  Block *now = nullptr;
   // By address; of the launch.
   std::unordered_map<uintptr_t, std::vector<Release>> releases;
-  // By serial; and where, by whom each was.
-  std::vector<Acquired> acquired;
-  struct Acquisition {
-    uint16_t epoch;
-    unsigned thread;
-  };
-  std::vector<Acquisition> acquisitions;
 
   std::map<uintptr_t, Memory> memory;
   size_t memories = 0;
-  std::unique_ptr<Memory> shared;
   Memory *last = nullptr;
   uint32_t victim = 0;
 
@@ -109,29 +126,42 @@ Memory *Find(State &s, uintptr_t p, size_t bytes) {
     Memory &m = std::prev(after)->second;
     if (m.Has(p, bytes)) return s.last = &m;
   }
-  if (!IsShared(reinterpret_cast<const void *>(p))) return nullptr;
-  if (s.shared == nullptr)
-    s.shared = std::make_unique<Memory>(reinterpret_cast<uintptr_t>(&__data_start),
-                                        size_t(&_end - &__data_start), 0);
-  return s.shared.get();
+  if (s.now == nullptr || !IsShared(reinterpret_cast<const void *>(p))) return nullptr;
+  return s.now->shared.get();
+}
+bool IsShared(const State &s, const Memory *m) {
+  return s.now != nullptr && m == s.now->shared.get();
 }
 
 std::string Place(const State &s, const Memory &m, uintptr_t p) {
   const std::string where =
-      &m == s.shared.get() ? "shared memory" : absl::StrCat("memory ", m.number);
+      IsShared(s, &m) ? "shared memory" : absl::StrCat("memory ", m.number);
   return absl::StrCat("byte ", p - m.begin, " of ", where, ", launch ", s.launches);
 }
 std::string Who(const State &s, uint32_t serial, unsigned thread) {
   return absl::StrCat("thread ", thread, " of block ", s.blocks[serial - s.first]);
 }
 
-// Whether it was before what `thread` does now.
+// Whether it was before what `thread` of the block that runs does now.
 bool IsBefore(const State &s, const Record &r, unsigned thread) {
   if (r.serial < s.first) return true;
-  const Thread &t = s.threads[thread];
-  if (r.serial == s.serial) return r.thread == thread || r.epoch < t.epoch;
-  const Acquired &a = s.acquired[r.serial - s.first];
-  return a.number != 0 && a.number <= t.acquired && r.epoch < a.epoch;
+  const Thread &t = s.now->threads[thread];
+  if (r.serial == s.now->serial) return r.thread == thread || r.epoch < t.epoch;
+  const std::vector<Acquired> &known = s.now->acquired[r.serial - s.first];
+  for (auto a = known.rbegin(); a != known.rend() && r.epoch < a->epoch; ++a)
+    if (a->number <= t.acquired) return true;
+  return false;
+}
+
+// Remembers the words of shared memory that the block has not written before.
+void AddWords(Block *block, uintptr_t p, size_t bytes) {
+  const Memory &m = *block->shared;
+  for (uintptr_t word = p / 4 * 4; word < p + bytes; word += 4) {
+    const uint32_t *written = m.written.get() + (word - m.begin);
+    const auto is_own = [block](uint32_t serial) { return serial == block->serial; };
+    if (std::none_of(written, written + 4, is_own))
+      block->words.push_back(reinterpret_cast<uint32_t *>(word));
+  }
 }
 
 void Access(unsigned thread, uintptr_t p, size_t bytes, Kind kind) {
@@ -139,23 +169,27 @@ void Access(unsigned thread, uintptr_t p, size_t bytes, Kind kind) {
   if (p >= g_stack && p < g_stack + kStack) return;
   Memory *m = Find(s, p, bytes);
   if (m == nullptr)
-    return AddFinding(absl::StrCat(Who(s, s.serial, thread), " ", kVerbs[int(kind)], " ", bytes,
+    return AddFinding(absl::StrCat(Who(s, s.now->serial, thread), " ", kVerbs[int(kind)], " ", bytes,
                                    " bytes outside of memory, launch ", s.launches));
-  const bool shared = m == s.shared.get();
+  const bool shared = IsShared(s, m);
+  Block &block = *s.now;
   if (p % bytes != 0)
-    AddFinding(absl::StrCat(Who(s, s.serial, thread), " ", kVerbs[int(kind)], " ", bytes,
+    AddFinding(absl::StrCat(Who(s, s.now->serial, thread), " ", kVerbs[int(kind)], " ", bytes,
                             " bytes that are not aligned, ", Place(s, *m, p)));
-  Thread &t = s.threads[thread];
-  if (!shared && !t.dirty && kind != Kind::kAtomic) t.dirty = true, ++s.dirty;
+  Thread &t = block.threads[thread];
+  if (!shared && !t.dirty && kind != Kind::kAtomic) t.dirty = true, ++block.dirty;
   uint32_t *written = m->written.get() + (p - m->begin);
   for (size_t i = 0; i < bytes; ++i) {
-    if (kind != Kind::kWrite && (shared ? written[i] != s.serial : written[i] == 0)) {
-      AddFinding(absl::StrCat(Who(s, s.serial, thread), " ", kVerbs[int(kind)],
+    if (kind != Kind::kWrite && (shared ? written[i] != block.serial : written[i] == 0)) {
+      AddFinding(absl::StrCat(Who(s, s.now->serial, thread), " ", kVerbs[int(kind)],
                               " what was not written, ", Place(s, *m, p + i)));
       break;
     }
   }
-  if (kind != Kind::kRead) std::fill_n(written, bytes, s.serial);
+  if (kind != Kind::kRead) {
+    if (shared) AddWords(&block, p, bytes);
+    std::fill_n(written, bytes, block.serial);
+  }
 
   for (uintptr_t word = p / 4; word <= (p + bytes - 1) / 4; ++word) {
     uint8_t mask = 0;
@@ -164,7 +198,7 @@ void Access(unsigned thread, uintptr_t p, size_t bytes, Kind kind) {
     Word &w = m->words.get()[word - m->begin / 4];
     Record *free = nullptr;
     for (Record &r : w.records) {
-      if (r.kind == Kind::kNone || r.serial < s.first || (shared && r.serial != s.serial)) {
+      if (r.kind == Kind::kNone || r.serial < s.first || (shared && r.serial != block.serial)) {
         r.kind = Kind::kNone;
         free = &r;
         continue;
@@ -174,7 +208,7 @@ void Access(unsigned thread, uintptr_t p, size_t bytes, Kind kind) {
       const bool conflict = (r.kind != Kind::kRead || kind != Kind::kRead) &&
                             (r.kind != Kind::kAtomic || kind != Kind::kAtomic);
       if (conflict && !before)
-        AddFinding(absl::StrCat("race: ", Who(s, s.serial, thread), " ", kVerbs[int(kind)],
+        AddFinding(absl::StrCat("race: ", Who(s, s.now->serial, thread), " ", kVerbs[int(kind)],
                                 " what ", Who(s, r.serial, r.thread), " ", kVerbs[int(r.kind)],
                                 ", ", Place(s, *m, p)));
       // What comes later is behind this one, then, and conflicts with it too.
@@ -191,7 +225,7 @@ void Access(unsigned thread, uintptr_t p, size_t bytes, Kind kind) {
       }
       if (free == nullptr) free = &w.records[++s.victim % kRecords];
     }
-    *free = {s.serial, uint16_t(thread), t.epoch, kind, mask};
+    *free = {block.serial, uint16_t(thread), t.epoch, kind, mask};
   }
 }
 
@@ -210,7 +244,7 @@ void RemoveMemory(void *begin) {
 bool IsInMemory(const void *begin, size_t bytes) {
   const auto at = reinterpret_cast<uintptr_t>(begin);
   Memory *m = Find(TheState(), at, bytes);
-  return m != nullptr && m != TheState().shared.get();
+  return m != nullptr && !IsShared(TheState(), m);
 }
 bool IsShared(const void *p) { return p >= &__data_start && p < &_end; }
 void SetWritten(void *begin, size_t bytes) {
@@ -225,53 +259,93 @@ void CheckLaunch(unsigned blocks) {
   ++s.launches;
   s.blocks.clear();
   s.releases.clear();
-  s.acquired.assign(blocks, {});
+  s.blocks_of_launch = blocks;
 }
-void CheckBlock(unsigned block, unsigned threads) {
+void CheckBlock(unsigned slot, unsigned block, unsigned threads) {
   State &s = TheState();
-  ++s.serial;
+  Block &b = s.slots[slot];
+  auto shared = std::move(b.shared);
+  if (s.now == &b) s.now = nullptr;
+  b = Block();
+  if (shared == nullptr)
+    shared = std::make_unique<Memory>(reinterpret_cast<uintptr_t>(&__data_start) / 4 * 4,
+                                      size_t(&_end - &__data_start) + 8, 0);
+  b.shared = std::move(shared);
+  b.serial = ++s.serial;
+  b.threads.assign(threads, {});
+  b.acquired.resize(s.blocks_of_launch);
   s.blocks.push_back(block);
-  s.threads.assign(threads, {});
-  s.dirty = 0;
-  s.clean = false;
-  std::fill(s.acquired.begin(), s.acquired.end(), Acquired());
-  s.acquisitions.clear();
+}
+void CheckTurn(unsigned slot) {
+  State &s = TheState();
+  Block &b = s.slots[slot];
+  if (s.now == &b) return;
+  if (s.now != nullptr) {
+    s.now->values.clear();
+    for (const uint32_t *word : s.now->words) s.now->values.push_back(*word);
+  }
+  s.now = &b;
+  for (size_t i = 0; i < b.values.size(); ++i) *b.words[i] = b.values[i];
 }
 void CheckBarrier() {
-  State &s = TheState();
-  s.clean = s.dirty == 0;
-  for (Thread &t : s.threads) {
+  Block &b = *TheState().now;
+  b.clean = b.dirty == 0;
+  for (Thread &t : b.threads) {
     ++t.epoch;
     t.fenced = false;
   }
 }
 void CheckFence(unsigned thread) {
-  State &s = TheState();
-  Thread &t = s.threads[thread];
-  if (t.dirty) t.dirty = false, --s.dirty;
+  Block &b = *TheState().now;
+  Thread &t = b.threads[thread];
+  if (t.dirty) t.dirty = false, --b.dirty;
   t.fenced = true;
   // Of this thread's own, or with a barrier since.
-  while (t.acquired < s.acquisitions.size()) {
-    const State::Acquisition &a = s.acquisitions[t.acquired];
+  while (t.acquired < b.acquisitions.size()) {
+    const Acquisition &a = b.acquisitions[t.acquired];
     if (a.thread != thread && a.epoch >= t.epoch) break;
     ++t.acquired;
   }
 }
-void CheckAtomic(unsigned thread, const void *p, size_t bytes, bool writes) {
-  const auto at = reinterpret_cast<uintptr_t>(p);
-  if (Memory *m = Find(TheState(), at, bytes); writes && m != nullptr)
-    std::fill_n(m->written.get() + (at - m->begin), bytes, TheState().serial);
-  Access(thread, at, bytes, Kind::kAtomic);
+void CheckAtomic(unsigned thread, const void *p, size_t bytes, AtomicKind kind) {
   State &s = TheState();
-  if (!IsInMemory(p, bytes)) return;
-  const Thread &t = s.threads[thread];
-  if (const auto found = s.releases.find(at); found != s.releases.end()) {
-    s.acquisitions.push_back({t.epoch, thread});
-    for (const Release &r : found->second)
-      if (r.serial != s.serial)
-        s.acquired[r.serial - s.first] = {r.epoch, uint32_t(s.acquisitions.size())};
+  Block &b = *s.now;
+  const auto at = reinterpret_cast<uintptr_t>(p);
+  if (Memory *m = Find(s, at, bytes); kind == AtomicKind::kWrites && m != nullptr) {
+    if (IsShared(s, m)) AddWords(&b, at, bytes);
+    std::fill_n(m->written.get() + (at - m->begin), bytes, b.serial);
   }
-  if (t.epoch != 0 && (s.clean || t.fenced)) s.releases[at].push_back({s.serial, t.epoch});
+  Access(thread, at, bytes, Kind::kAtomic);
+  if (!IsInMemory(p, bytes)) return;
+  const Thread &t = b.threads[thread];
+  if (const auto found = s.releases.find(at); found != s.releases.end()) {
+    const auto number = uint32_t(b.acquisitions.size() + 1);
+    const auto acquire = [&](const Known &known) {
+      std::vector<Acquired> &all = b.acquired[known.serial - s.first];
+      if (known.serial == b.serial || (!all.empty() && all.back().epoch >= known.epoch))
+        return false;
+      all.push_back({known.epoch, number});
+      return true;
+    };
+    bool news = false;
+    for (const Release &r : found->second) {
+      if (!acquire(r.own)) continue;
+      news = true;
+      for (const Known &known : r.others) acquire(known);
+    }
+    if (news) b.acquisitions.push_back({t.epoch, thread});
+  }
+  if (kind == AtomicKind::kReads || t.epoch == 0 || !(b.clean || t.fenced)) return;
+  Release release{{b.serial, t.epoch}, {}};
+  for (size_t i = 0; i < b.acquired.size(); ++i) {
+    const std::vector<Acquired> &all = b.acquired[i];
+    for (auto a = all.rbegin(); a != all.rend(); ++a)
+      if (a->number <= t.acquired) {
+        release.others.push_back({uint32_t(s.first + i), a->epoch});
+        break;
+      }
+  }
+  s.releases[at].push_back(std::move(release));
 }
 
 void EnterKernel(unsigned thread, const char *stack) {

@@ -11,7 +11,7 @@
 // - between blocks, atomic operations on one address: what was before a barrier of the
 //   first block, with a fence of all threads in front of the barrier or of its own
 //   behind, is before what threads of the second do behind a fence, with a barrier in
-//   front of it if it is not their own operation;
+//   front of it if it is not their own operation; and what was before that in turn;
 // - the end of a kernel.
 //
 // Shuffles and votes do not order memory. Of each four bytes the last few accesses are
@@ -38,11 +38,18 @@ void SetWritten(void *begin, size_t bytes);
 void CheckLaunch(unsigned blocks);
 // `stacks`: of the threads, each kStack bytes.
 inline constexpr size_t kStack = 64 << 10;
-void CheckBlock(unsigned block, unsigned threads);
+// A block begins, in a place where there is none.
+void CheckBlock(unsigned slot, unsigned block, unsigned threads);
+// What comes is of the block in this place, with its own shared memory.
+void CheckTurn(unsigned slot);
 void CheckBarrier();  // of all threads of the block
 void CheckFence(unsigned thread);
-// `writes`: whatever was there before.
-void CheckAtomic(unsigned thread, const void *p, size_t bytes, bool writes);
+enum class AtomicKind {
+  kReads,
+  kChanges,
+  kWrites,  // whatever was there before
+};
+void CheckAtomic(unsigned thread, const void *p, size_t bytes, AtomicKind kind);
 
 // While a thread is in a kernel its accesses are checked.
 void EnterKernel(unsigned thread, const char *stack);

@@ -37,6 +37,36 @@ __global__ void AddUp(Planted planted, uint32_t *memory) {
   for (int i = 0; i < kPlantedBlocks; ++i) memory[0] += left[i];
 }
 
+__device__ void WaitUntil(uint32_t *number, uint32_t value) {
+  while (EmulateAtomicLoad(number) != value) EmulatePause();
+}
+// Each block hands on to the next; only the first leaves a number, which the last reads.
+__global__ void HandOn(Planted planted, uint32_t *memory) {
+  const bool fences = planted != Planted::kChainWithoutFence || blockIdx.x != 2;
+  if (threadIdx.x == 0 && blockIdx.x != 0) WaitUntil(memory + blockIdx.x, 1);
+  if (threadIdx.x == 0 && blockIdx.x == 0) memory[kPlantedBlocks] = 17;
+  __syncthreads();
+  if (fences) __threadfence();
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  if (blockIdx.x + 1 != kPlantedBlocks)
+    atomicAdd(memory + blockIdx.x + 1, 1u);
+  else
+    memory[0] = memory[kPlantedBlocks];
+}
+// Blocks that run at once, with numbers in shared memory, each of its own.
+__global__ void WaitForBlocks(uint32_t *memory, uint32_t blocks) {
+  __shared__ uint32_t number;
+  if (threadIdx.x == 0) number = blockIdx.x;
+  __syncthreads();
+  if (blockIdx.x >= 2) return;
+  if (threadIdx.x == 0) {
+    atomicAdd(memory, 1u);
+    WaitUntil(memory, blocks);
+  }
+  __syncthreads();
+  if (threadIdx.x == 1) memory[1 + blockIdx.x] = number;
+}
 __global__ void WriteOneWord(uint32_t *memory) {
   if (threadIdx.x == 0) memory[0] = 3;
 }
@@ -92,6 +122,12 @@ void RunPlanted(Planted planted, uint32_t *memory, cudaStream_t stream) {
     case Planted::kTicketWithoutBarrier:
     case Planted::kTicketWithoutBarrierBehind:
       return launch(AddUp, planted, memory);
+    case Planted::kChain:
+    case Planted::kChainWithoutFence:
+      return launch(HandOn, planted, memory);
+    case Planted::kWait:
+    case Planted::kWaitInVain:
+      return launch(WaitForBlocks, memory, planted == Planted::kWait ? 2u : 3u);
     case Planted::kBlocksWriteOneWord:
       return launch(WriteOneWord, memory);
     case Planted::kAtomics:

@@ -22,6 +22,8 @@ enum class Planted {
   kTicket,
   kTicketFencedByOne,
   kAtomics,
+  kChain,
+  kWait,
   // Neighbours in shared memory.
   kNoBarrier,
   kShuffleInsteadOfBarrier,
@@ -33,7 +35,10 @@ enum class Planted {
   kTicketWithoutBarrierBehind,
   kBlocksWriteOneWord,
   kAtomicAndWrite,
+  // The last block reads what the first left, and knows it of the second.
+  kChainWithoutFence,
   // Others.
+  kWaitInVain,
   kUnwritten,
   kUnwrittenShared,
   kBehindMemory,

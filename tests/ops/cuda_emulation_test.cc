@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/ops/cuda_emulation_check.h"
 #include "tests/ops/cuda_emulation_kernels.h"
 
@@ -47,6 +49,20 @@ TEST_F(CudaEmulationTest, FindsNothingWrongInWhatIsRight) {
   EXPECT_EQ(memory_[0], kPlantedBlocks * uint32_t{kPlantedThreads});
 }
 
+TEST_F(CudaEmulationTest, BlocksTakeTurns) {
+  EXPECT_THAT(Run(Planted::kWait), IsEmpty());
+  EXPECT_EQ(memory_[0], 2);
+  EXPECT_EQ(memory_[1], 0);
+  EXPECT_EQ(memory_[2], 1);
+}
+
+TEST_F(CudaEmulationTest, WhatOneBlockKnowsTheNextOneDoes) {
+  EXPECT_THAT(Run(Planted::kChain), IsEmpty());
+  EXPECT_EQ(memory_[0], 17);
+  std::fill_n(memory_, kPlantedBlocks, 0);
+  EXPECT_THAT(Run(Planted::kChainWithoutFence), Contains(HasSubstr("race: ")));
+}
+
 TEST_F(CudaEmulationTest, FindsRaces) {
   for (Planted planted :
        {Planted::kNoBarrier, Planted::kShuffleInsteadOfBarrier, Planted::kReadThenWrite})
@@ -76,6 +92,8 @@ TEST_F(CudaEmulationTest, FindsAccessesOutsideOfMemory) {
 
 TEST_F(CudaEmulationTest, FindsThreadsThatWaitForOthersInVain) {
   EXPECT_THAT(Run(Planted::kBarrierOfSome), Contains(HasSubstr("others that do not come")));
+  memory_[0] = 0;
+  EXPECT_THAT(Run(Planted::kWaitInVain), Contains(HasSubstr("others that do not come")));
   EXPECT_THAT(Run(Planted::kDifferentWarpOperations),
               Contains(HasSubstr("different shuffles or votes")));
 }

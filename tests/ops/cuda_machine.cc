@@ -92,7 +92,7 @@ std::vector<sparse::NonFinite> CudaMachine::TopK(Element element, Element index,
     uint32_t candidates = 0;
     const auto *state = reinterpret_cast<sparse::cuda::State *>(scratch + tables.states_at) + i;
     Read(&candidates, &state->candidates, sizeof(candidates));
-    repaired_ += (*result)[i].count == 0 && tables.items[i].sample_rank != 0 &&
+    repaired_ += (*result)[i].count == 0 && tables.items[i].low_rank != 0 &&
                  candidates < arrays[i].k;
   }
   return *std::move(result);

@@ -5,8 +5,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <random>
 
 #include "absl/strings/str_cat.h"
 #include "ops/sparse/selection.h"
@@ -28,16 +30,36 @@ struct TopKCase {
   int64_t size, k;
   bool feedback = false;
   int64_t not_finite = -1;  // this element
-  bool misleading = false;  // what the sample looks at is larger than the rest
+  int misleading = 0;       // what the sample looks at is larger than the rest, or smaller: -1
+  int64_t shift = 0;        // in memory, elements behind an aligned address
+  int64_t candidates = 0;   // if not 0, so many will be found
+  int64_t alike = 0;        // so many are the largest, and nearly equal
 };
 
-void Mislead(Array *x) {
+void Mislead(Array *x, float factor) {
   const int64_t stretch = x->size() / cuda::kSampleLines;
   for (int64_t line = 0; line < cuda::kSampleLines; ++line) {
-    const int64_t at =
-        line * stretch + int64_t(ops::sparse::Mix(uint64_t(line)) %
-                                 uint64_t(stretch - cuda::kLine + 1));
-    for (int64_t i = at; i < at + cuda::kLine; ++i) x->Set(i, (*x)[i] + 1e5f);
+    const int64_t at = cuda::SampleAt(uint32_t(line), stretch);
+    for (int64_t i = at; i < at + cuda::kLine; ++i) x->Set(i, (*x)[i] * factor);
+  }
+}
+
+// `candidates` elements are not below the threshold that the sample gives: of it as many as
+// make that, and others.
+void SetCandidates(Array *x, int64_t k, int64_t candidates) {
+  cuda::Array array;
+  array.size = x->size();
+  array.k = k;
+  const int64_t rank = cuda::LayOut({array}, TopKMethod::kExact, nullptr).items[0].low_rank;
+  const int64_t stretch = x->size() / cuda::kSampleLines;
+  std::vector<bool> is_sampled(size_t(x->size()));
+  for (uint32_t line = 0; line < cuda::kSampleLines; ++line)
+    for (int i = 0; i < cuda::kLine; ++i) is_sampled[size_t(cuda::SampleAt(line, stretch) + i)] = true;
+  int64_t sampled = rank, others = candidates - rank;
+  for (int64_t i = 0; i < x->size(); ++i) {
+    int64_t &left = is_sampled[size_t(i)] ? sampled : others;
+    x->Set(i, left > 0 ? 8 : (*x)[i] / 16);
+    --left;
   }
 }
 
@@ -59,12 +81,20 @@ void CheckBatch(CudaMachine *machine, Element element, Element index,
   for (const TopKCase &c : cases) {
     inputs.push_back(MakeArray(element, c.data, c.size, 2 * inputs.size() + 1));
     if (c.not_finite >= 0) inputs.back().Set(c.not_finite, c.not_finite % 2 ? NAN : -INFINITY);
-    if (c.misleading) Mislead(&inputs.back());
+    if (c.misleading != 0) Mislead(&inputs.back(), c.misleading > 0 ? 1e5f : 1e-5f);
+    if (c.candidates != 0) SetCandidates(&inputs.back(), c.k, c.candidates);
+    for (int64_t j = 0; j < c.alike; ++j)
+      inputs.back().set_bits(j * 101 % c.size, 0x42000000 + uint32_t(j % 3));
     residuals.push_back(MakeArray(element, Data::kHeavyTail, c.size, 2 * inputs.size()));
+    const auto copy = [&](const Array &x) {
+      auto *to = static_cast<std::byte *>(machine->Allocate(size_t(c.size + c.shift) * width)) +
+                 size_t(c.shift) * width;
+      machine->Write(to, x.data(), size_t(c.size) * width);
+      return to;
+    };
     cuda::Array array;
-    array.x = machine->Copy(inputs.back().data(), size_t(c.size) * width);
-    if (c.feedback)
-      array.residual = array.sum = machine->Copy(residuals.back().data(), size_t(c.size) * width);
+    array.x = copy(inputs.back());
+    if (c.feedback) array.residual = array.sum = copy(residuals.back());
     array.values = machine->Allocate(size_t(c.k) * width);
     array.indices = machine->Allocate(size_t(c.k) * index_width);
     array.size = c.size;
@@ -106,6 +136,10 @@ void CheckBatch(CudaMachine *machine, Element element, Element index,
     if (!wanted.status.ok()) {
       EXPECT_EQ(found[i].first, wanted.non_finite.first);
       continue;
+    }
+    if (options.method != TopKMethod::kMsTopK) {
+      const Array all = c.feedback ? Add(residuals[i], inputs[i]) : inputs[i];
+      ASSERT_EQ(wanted.places, FirstPlaces(all, c.k));
     }
     Array values(element, c.k);
     machine->Read(values.data(), arrays[i].values, size_t(c.k) * width);
@@ -169,18 +203,62 @@ TEST_F(TopKCudaTest, SamplesThatMisjudgeAreRepaired) {
              {{Data::kNormal, 200000, 200, true}, {Data::kHeavyTail, 100000, 1000}}, sampled);
   EXPECT_EQ(machine_->Repaired(), 0);
   CheckBatch(machine_.get(), Element::kF32, Element::kI32,
-             {{Data::kNormal, 300000, 3000, true, -1, true},
+             {{Data::kNormal, 300000, 3000, true, -1, 1},
               {Data::kNormal, 100000, 100},
-              {Data::kNormal, 70000, 2000, false, -1, true}},
+              {Data::kNormal, 70000, 2000, false, -1, 1}},
              sampled);
   EXPECT_EQ(machine_->Repaired(), 2);
+}
+
+// Whatever the sizes, the numbers, where they lie in memory, and what the sample sees.
+TEST_F(TopKCudaTest, AnyArrays) {
+  std::mt19937 random(20);
+  const auto draw = [&random](int64_t n) { return int64_t(random() % uint64_t(n)); };
+  constexpr int64_t kSizes[] = {0, 1, 2, 31, 33, 127, 128, 1023, 1024,
+                                1025, 8191, 8193, 16385, 32767, 65535, 65536, 65537, 98304};
+  for (int round = 0; round < 9; ++round) {
+    std::vector<TopKCase> cases;
+    for (int i = 0; i < 6; ++i) {
+      TopKCase c{testing::kAllData[draw(std::size(testing::kAllData))],
+                 kSizes[draw(std::size(kSizes))], 0, draw(3) == 0};
+      const int64_t ks[] = {0, 1, c.size - 1, c.size, c.size / 1000, draw(c.size + 1)};
+      c.k = std::clamp<int64_t>(ks[draw(std::size(ks))], 0, c.size);
+      c.shift = draw(2) == 0 ? draw(9) : 0;
+      if (c.size > 0 && draw(10) == 0) c.not_finite = draw(c.size);
+      if (c.size >= 65536) c.misleading = int(draw(3)) - 1;
+      cases.push_back(c);
+    }
+    const Element elements[] = {Element::kF32, Element::kF16, Element::kBF16};
+    CheckBatch(machine_.get(), elements[round % 3], round % 2 ? Element::kI64 : Element::kI32,
+               cases, {round % 4 == 3 ? TopKMethod::kHistogram : TopKMethod::kExact});
+  }
+}
+
+// More equal ones than may be listed, at the edges of what may.
+TEST_F(TopKCudaTest, FewAndMany) {
+  for (int64_t alike : {255, 256, 257, 600}) {
+    std::vector<TopKCase> cases;
+    for (int64_t k : {int64_t{1}, alike - 1, alike, alike + 1})
+      cases.push_back({Data::kNormal, 70001, k, false, -1, 0, 0, 0, alike});
+    CheckBatch(machine_.get(), Element::kF32, Element::kI32, cases);
+  }
+}
+
+// Exactly as many candidates as are wanted, and one too few.
+TEST_F(TopKCudaTest, CandidatesThatAreJustEnough) {
+  for (int missing : {0, 1}) {
+    TopKCase c{Data::kNormal, 70001, 3000};
+    c.candidates = c.k - missing;
+    CheckBatch(machine_.get(), Element::kF32, Element::kI32, {c});
+    EXPECT_EQ(machine_->Repaired(), missing);
+  }
 }
 
 TEST_F(TopKCudaTest, RunsAgain) {
   const std::vector<TopKCase> cases = {{Data::kNormal, 100000, 100, true},
                                        {Data::kTied, 70001, 3000},
                                        {Data::kNormal, 70001, 20, true, 70000},
-                                       {Data::kNormal, 70000, 2000, true, -1, true}};
+                                       {Data::kNormal, 70000, 2000, true, -1, 1}};
   for (TopKMethod method : {TopKMethod::kExact, TopKMethod::kHistogram, TopKMethod::kMsTopK})
     CheckBatch(machine_.get(), Element::kF32, Element::kI32, cases, {method}, true);
 }

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A machine with CUDA devices for processes that do not know that it is none: tests/cuda/Machine.cpp, found as NVIDIA's libraries
 are. The kernels of a plan are written for it beforehand."""
+import collections
+import json
 import os
 import pathlib
 import subprocess
@@ -56,6 +58,17 @@ class Machine:
         path = self.folder / "script.py"
         path.write_text(script)
         return self.run(sys.executable, path, **environment)
+
+
+def rows_of(path):
+    """By rank and row: events, in their order."""
+    rows, names = collections.defaultdict(list), {}
+    for event in json.loads(path.read_text())["traceEvents"]:
+        if event["ph"] == "M" and event["name"] == "thread_name":
+            names[event["pid"], event["tid"]] = event["args"]["name"]
+        elif event["ph"] == "X":
+            rows[event["pid"], names[event["pid"], event["tid"]]].append(event)
+    return rows
 
 
 def finish(process):

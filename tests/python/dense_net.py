@@ -47,11 +47,11 @@ def evaluate(params, x, y):
     return {"loss": loss(params, x, y)}
 
 
-def program(workers, nccl=False, **options):
+def program(workers, nccl=False, strategy=None, **options):
     params = init()
     return commsched.transpile(
         step, params, jax.tree.map(np.zeros_like, params), *BATCHES[0], batch=(2, 3), cluster=workers,
-        functions={"eval": (evaluate, params, *BATCHES[0])}, strategy=commsched.AllReduce(nccl=nccl),
+        functions={"eval": (evaluate, params, *BATCHES[0])}, strategy=strategy or commsched.AllReduce(nccl=nccl),
         location_root=str(pathlib.Path(__file__).parent), **options)
 
 

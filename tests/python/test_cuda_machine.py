@@ -21,29 +21,21 @@ import dense_net  # noqa: E402  finds the modules of examples/digits, too
 import digits  # noqa: E402
 import jax  # noqa: E402
 import make as digits_make  # noqa: E402
-from cuda_machine import SAYS, Machine, finish, tool  # noqa: E402
+from cuda_dense import arguments, is_jax, machine_with, runs_in_python  # noqa: E402
+from cuda_machine import SAYS, finish, tool  # noqa: E402
 from rank_job import ROOT, free_port, token_file  # noqa: E402
 
 STEPS = 30
-# As bench/run loss_parity has found for plans on CPUs, rounded up.
-BOUND = 1e-5
 RANKS, WAYS = (2, 4), ("nccl", "host")  # how gradients are summed: by NCCL, or by messages through pinned memory
 CONVOLUTIONS = [(2, "host"), (4, "nccl")]
+TWO_OF_TWO = commsched.Cluster(2, devices=2, kind="cuda")  # machines
 
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory):
-    machine = Machine(tmp_path_factory.mktemp("machine"))
-    machine.plans = {}
-    for ranks in RANKS:
-        for way in WAYS:
-            program = dense_net.program(ranks, nccl=way == "nccl", device="cuda")
-            machine.plans[ranks, way] = machine.add(program, f"{way}{ranks}")
-    machine.initial = machine.folder / "initial.safetensors"
-    save_file(program.slots(), machine.initial)
-    machine.data = machine.folder / "data.npz"
-    np.savez(machine.data, x=dense_net.X, y=dense_net.Y)
-    return machine
+    return machine_with(tmp_path_factory.mktemp("machine"), {
+        **{(machines, "nccl"): dense_net.program(machines, nccl=True, device="cuda") for machines in [TWO_OF_TWO]},
+        **{(ranks, way): dense_net.program(ranks, nccl=way == "nccl", device="cuda") for ranks in RANKS for way in WAYS}})
 
 
 @pytest.fixture(scope="module")
@@ -60,18 +52,6 @@ def convolutions(machine):
 @pytest.fixture(scope="module")
 def wanted():
     return dense_net.jax_steps(STEPS)
-
-
-def arguments(machine, *more):
-    # Long, as the machine may have other things to do.
-    return ["--init", machine.initial, "--batch", machine.data, *more, *([] if "--deadline" in more else ["--deadline", 250])]
-
-
-def is_jax(losses, params, wanted):
-    assert len(losses) == len(wanted[0])
-    assert max(abs(a - b) / abs(b) for a, b in zip(losses, wanted[0])) < BOUND
-    for name, value in wanted[1].items():
-        assert np.abs(params[name] - value).max() <= BOUND * np.abs(value).max(), name
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -97,24 +77,19 @@ def test_cs_run(machine, wanted, tmp_path, ranks, way):
         assert params.read_bytes() == (tmp_path / "spawned").read_bytes()
 
 
+def test_machines_of_several_devices(machine, tmp_path):
+    """Each device is a rank, and NCCL's communicator has them all: the same bits as those of as many machines."""
+    program = dense_net.program(TWO_OF_TWO, nccl=True)
+    assert program.workers == 4 and "nodes = 4 devices = 1" in program.mlir() and "nccl = <machine_ranks = 2>" in program.mlir()
+    for name, plan in (("machines", machine.plans[TWO_OF_TWO, "nccl"]), ("ranks", machine.plans[4, "nccl"])):
+        machine.cs_run(plan, *arguments(machine, "--steps", STEPS, "--save-params", tmp_path / name))
+    assert (tmp_path / "machines").read_bytes() == (tmp_path / "ranks").read_bytes()
+
+
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("ranks", RANKS)
 def test_python(machine, wanted, ranks, way):
-    out = machine.python(f"""
-import json, dense_net
-program = dense_net.program({ranks}, nccl={way == "nccl"}, device="cuda")
-batches = [dense_net.BATCHES[i % len(dense_net.BATCHES)] for i in range({STEPS})]
-losses = [m["loss"] for m in program.run(batches[:10])]
-print(json.dumps(program.call("eval", batches[:2])))
-losses += [float(m["loss"]) for m in program.run(batches[10:])]
-print(program.steps)
-print(json.dumps(losses))
-print(json.dumps({{name: value.tolist() for name, value in program.slots().items()}}))
-program.close()
-""").splitlines()
-    assert all(np.isfinite(m["loss"]) for m in json.loads(out[0])) and out[1] == str(STEPS)
-    slots = {name: np.asarray(value, np.float32) for name, value in json.loads(out[3]).items()}
-    is_jax(json.loads(out[2]), slots, wanted)
+    runs_in_python(machine, f'{ranks}, nccl={way == "nccl"}', STEPS, wanted)
 
 
 def test_the_interpreter_agrees(machine):
@@ -331,10 +306,11 @@ def test_fewer_devices_than_ranks(machine):
 
 def test_what_devices_do_not_have(machine, tmp_path):
     plan = machine.plans[2, "host"]
-    for option, text in (("--trace", "there is no trace of them yet"), ("--profile", "there is no profile of them yet")):
-        refused(machine, f"cs-run: plan is for CUDA devices: {text}", plan, option, tmp_path / "file")
-        assert not (tmp_path / "file").exists()
     refused(machine, "cs-run: COMMSCHED_CUDA_GRAPHS must be 0 or 1, got: yes", plan, COMMSCHED_CUDA_GRAPHS="yes")
+    # What there is no device for is not measured, and no file is left.
+    status, _, errors = finish(machine.start(tool("cs-run"), plan, "--calibrate", tmp_path / "file", LD_LIBRARY_PATH=str(tmp_path)))
+    line, = errors.splitlines()
+    assert status == 1 and line.startswith("cs-run: plan is for CUDA devices: no CUDA driver: ") and not (tmp_path / "file").exists()
 
 
 def test_what_devices_do_not_have_in_python(machine):
@@ -346,14 +322,10 @@ def says(use):
     except (commsched.RuntimeFailure, ValueError) as error:
         print(error)
 program = dense_net.program(2, device="cuda")
-program.trace("trace.json")
-says(lambda: program.run(dense_net.BATCHES[:1]))
-program.trace(None)
 program.run(dense_net.BATCHES[:2])
 says(lambda: program.run(dense_net.BATCHES[:2], replan=commsched.Replan(every=1)))
 print(len(program.run(dense_net.BATCHES[:2])), program.steps)
 program.close()
 """).splitlines()
-    assert out[0].endswith("plan is for CUDA devices: there is no trace of them yet")
-    assert out[1].endswith("plan is for CUDA devices: what runs on them is not planned again yet")
-    assert out[2] == "2 4"
+    assert out[0].endswith("plan is for CUDA devices: what runs on them is not planned again yet")
+    assert out[1] == "2 4"

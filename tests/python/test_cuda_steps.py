@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 if "COMMSCHED_BIN" not in os.environ:
     pytest.skip("COMMSCHED_BIN is not set", allow_module_level=True)
-from _cuda_steps import RANKS, Steps, gap  # noqa: E402
+from _cuda_steps import RANKS, WAYS, Steps, gap  # noqa: E402
 from _tools import tool  # noqa: E402
 
 FIRST = int(os.environ.get("COMMSCHED_TEST_SEED", 0))
@@ -38,6 +38,7 @@ def plan_text(path):
 def check(rows, wanted):
     first = rows[0]
     for row in rows:
+        assert row["served"] == first["served"], row["seed"]
         assert row["findings"] == [] and row["errors"] == [""] * RANKS and row["left"] == 0, row["seed"]
         # Not a bit depends on the order.
         assert row["losses"] == first["losses"] and row["digests"] == first["digests"], row["seed"]
@@ -45,17 +46,18 @@ def check(rows, wanted):
     assert gap(first["losses"], wanted) < BOUND
 
 
-@pytest.mark.parametrize("way", ["nccl", "host"])
+@pytest.mark.parametrize("way", WAYS)
 def test_digits(digits, way):
     check(list(digits.run(way, range(FIRST, FIRST + 2 * TIMES))), digits.jax_losses())
 
 
 def test_transformer(tmp_path):
+    ways = "nccl", "host"
     try:
-        steps = Steps("transformer", 2, tmp_path)
+        steps = Steps("transformer", 2, tmp_path, ways=ways)
     except LookupError as missing:
         pytest.skip(f"needs {missing}")
-    for way in ("nccl", "host"):
+    for way in ways:
         check(list(steps.run(way, range(FIRST, FIRST + TIMES))), steps.jax_losses())
 
 
@@ -64,7 +66,7 @@ def test_convolutions(tmp_path):
     steps = Steps("convolutions", 3, tmp_path)
     kinds = re.findall(r'kind: "(\w+)"', plan_text(tmp_path / "nccl.plan"))
     assert {"convolution_forward", "convolution_backward_weights", "matmul"} <= set(kinds)
-    for way in ("nccl", "host"):
+    for way in WAYS:
         check(list(steps.run(way, range(FIRST, FIRST + 2 * TIMES))), steps.jax_losses())
 
 
@@ -77,9 +79,12 @@ TOLD = rf'rank \d of 4: (\S+ ".+" .*of (call|step) \d+: )?peer \d: aborted: ({OW
 # Calls are counted from 0; the step has a collective at least, and 20 steps are made.
 @pytest.mark.parametrize("fault, way, own, heard", [
     ("hang-call=10", "nccl", OWN, TOLD),
-    ("fail-call=1:10", "nccl", OWN, f"{TOLD}|{IDLE}"),
-    ("lose-call=2:10", "nccl", OWN, f"{TOLD}|{IDLE}"),
+    # NCCL may say so to a rank that is between two collectives first, which tells the others.
+    ("fail-call=1:10", "nccl", f"{OWN}|{IDLE}", TOLD),
+    ("lose-call=2:10", "nccl", f"{OWN}|{IDLE}", TOLD),
     ("lose-rank=1:10", "host", r"lost", r"rank \d of 4: .*lost"),
+    ("lose-rank=1:10", "servers", r"lost", r"rank \d of 4: .*lost"),
+    ("lose-server=1:10", "servers", r"rank \d of 4: (push|pull) of \".+\" .*(to|from) server 1 (in step|at version) \d+: .*is lost", r"rank \d of 4: .*is lost"),
 ])
 def test_what_fails_is_one_error_of_each_rank(digits, fault, way, own, heard):
     row, = digits.run(way, range(FIRST, FIRST + 1), fault, steps=20)
@@ -89,17 +94,18 @@ def test_what_fails_is_one_error_of_each_rank(digits, fault, way, own, heard):
     assert any(re.match(own, error) for error in row["errors"]), row["errors"]
 
 
-@pytest.mark.parametrize("fault", ["wait", "range", "copy", "place"])
-def test_a_fault_in_the_order_is_found(digits, fault):
+@pytest.mark.parametrize("way, fault", [*(("host", fault) for fault in ("wait", "range", "copy", "place")),
+                                        *(("servers", fault) for fault in ("push", "pull", "place"))])
+def test_a_fault_in_the_order_is_found(digits, way, fault):
     steps, harmful = 6, 0
-    well, = digits.run("host", range(FIRST, FIRST + 1), steps=steps)
+    well, = digits.run(way, range(FIRST, FIRST + 1), steps=steps)
     for seed in range(FIRST, FIRST + 3 * TIMES):
-        row, = digits.run("host", range(seed, seed + 1), f"plant-{fault}={seed % RANKS}:{seed}", steps=steps)
+        row, = digits.run(way, range(seed, seed + 1), f"plant-{fault}={seed % RANKS}:{seed}", steps=steps)
         assert row["left"] == 0
         # What leaves everything in order has no finding; a wrong copy in the right order is in the values.
         assert bool(row["findings"]) == bool(row["harmful"]), (seed, row)
         if fault == "copy":
             assert row["digests"] != well["digests"], seed
         harmful += bool(row["harmful"])
-    if fault == "wait":
+    if fault in ("wait", "push", "pull"):
         assert harmful > 0

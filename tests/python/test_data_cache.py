@@ -309,7 +309,7 @@ def test_what_is_refused():
              (lambda: Loader(range(9), 4, ranks=2, rank=2), "rank must be below 2, got: 2"),
              (lambda: Loader(range(9), 4, ranks=2, drop_last=False), "drop_last must be set with ranks"),
              (lambda: Loader(range(9), 3).epoch(0, 4), "batch must be at most 3, got: 4"),
-             (lambda: Loader(range(9), 3).epoch(-1), "first must be 0 or more, got: -1")]
+             (lambda: Loader(range(9), 3).epoch(-1), "epoch must be 0 or more, got: -1")]
     for call, message in cases:
         with pytest.raises(ValueError, match=message):
             call()

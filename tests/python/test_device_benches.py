@@ -81,9 +81,11 @@ def test_jobs(machine):
     nccl_pack.pack(machine.pack, modules=True, nets=["dense"])
     folder = machine.pack / "jobs"
     write_kernels(machine, folder, plans_of(folder))
-    cases = {"dense.host", "dense.host.again", "dense.host.killed", "dense.one"}
-    status, told = run(machine, "cuda_jobs.py", "--nets", "dense", "--ways", "host", "one")
+    cases = {"dense.host", "dense.host.again", "dense.host.killed", "dense.one", "dense.host.times", "dense.one.times"}
+    status, told = run(machine, "cuda_jobs.py", "--nets", "dense", "--ways", "host", "one", "--virtual")
     assert status == 0 and set(told["cases"]) == cases and told["failed"] == [], told
+    rows = told["cases"]["dense.host.times"]["ranks"][1]["rows"]
+    assert {"compute", "copy to host", "copy to device"} <= set(rows) and all(0 < row["busy"] <= 1 for row in rows.values())
     # What would be another result is not taken for JAX's.
     (folder / "jobs.json").write_text(json.dumps({"dense": {**json.loads((folder / "jobs.json").read_text())["dense"], "bound": 1e-9}}))
     status, told = run(machine, "cuda_jobs.py", "--nets", "dense", "--ways", "host", "one")

@@ -16,15 +16,15 @@ from commsched.tools import find
 pytestmark = pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMMSCHED_BIN is not set")
 
 SHARED = {"schedule": POLICIES, "bucket_bytes": [4096], "first_bucket_bytes": [512], "effort": [1], "reorder": [True, False],
-          "memory_limit": [4096], "message_bytes": [65536], "algorithm": ["ring"], "copies": ["overlap", "in-line", "none"],
-          "staging_bytes": [1 << 20], "assign_devices": [False], "by_block": [True]}
-OWN = {commsched.AllReduce: {"parts": [True, False], "combine": [False], "hierarchical": [False], "spread_sums": [True]},
+          "memory_limit": [4096], "message_bytes": [65536], "copies": ["overlap", "in-line", "none"],
+          "staging_bytes": [1 << 20], "assign_devices": [False]}
+OWN = {commsched.AllReduce: {"algorithm": ["ring"], "parts": [True, False], "combine": [False], "hierarchical": [False], "spread_sums": [True]},
        commsched.ParameterServers: {"servers": [2], "mode": ["sync", "async", "half-async"], "merge": [1, 3], "slice": [False],
                                     "min_block_elements": [16], "max_block_elements": [8, 64, 10000],
-                                    "placement": ["hash"], "cut_as": POLICIES, "fuse_blocks": [False]}}
+                                    "placement": ["hash"], "cut_as": POLICIES, "fuse_blocks": [False], "by_block": [True]}}
 SPARSE = {"method": ["auto", "dense", "allgather", "gtopk"], "min_elements": [1], "rules": [{"b": 0.5}, {"[wb]": (0.5, "dense")}, {"c": 0.1}],
           "feedback": [False], "momentum": [0.9], "mask": [False], "second_moment": [0.99], "epsilon": [1e-6], "squares": ["own"],
-          "clip": [1.0], "select": ["mstopk", "sampled"], "fuse_bytes": [0], "exact_every": [3], "values": ["int8"],
+          "clip": [1.0], "select": ["mstopk", "sampled"], "fuse_bytes": [0, 64], "exact_every": [3], "values": ["int8"],
           "unsent_rate": [0.1], "mstopk_samples": [10], "mstopk_early_stop": [False], "mstopk_seed": [3]}
 
 

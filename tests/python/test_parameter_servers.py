@@ -25,7 +25,6 @@ from test_examples import make
     (dict(mode="async", merge=2), ["merge", "half-async", "2"]),
     (dict(row_sparse=3), ["row_sparse must be names of parameters", "3"]),
     (dict(schedule="best"), ["schedule", "solver", "latency-hiding", "best"]),
-    (dict(algorithm="tree"), ["algorithm", "halving-doubling", "tree"]),
     (dict(copies="often"), ["copies", "in-line", "often"]),
     (dict(staging_bytes=100), ["staging_bytes must go with copies='overlap'", "None"]),
     (dict(effort=0), ["effort", "at least 1", "0"]),
@@ -55,11 +54,11 @@ def test_options_reach_the_compiler():
     assert AllReduce(schedule="fifo").pipeline(1) == ["--insert-dist-comm"]
     assert AllReduce(schedule="fifo").pipeline(2) == ["--cs-all-reduce-pipeline=schedule=fifo"]
     everything = AllReduce(schedule="fixed-buckets", bucket_bytes=100, first_bucket_bytes=10, algorithm="ring", copies="overlap",
-                           staging_bytes=1000, assign_devices=False, by_block=True, combine=False, hierarchical=False,
+                           staging_bytes=1000, assign_devices=False, combine=False, hierarchical=False,
                            spread_sums=True, parts=True)
     assert everything.pipeline(2) == [
-        "--cs-all-reduce-pipeline=combine=false hierarchical=false parts=true spread-sums=true schedule=fixed-buckets bucket-bytes=100 first-bucket-bytes=10 "
-        "algorithm=ring copies=overlap staging-bytes=1000 assign-devices=false by-block=true"]
+        "--cs-all-reduce-pipeline=algorithm=ring combine=false hierarchical=false parts=true spread-sums=true schedule=fixed-buckets bucket-bytes=100 first-bucket-bytes=10 "
+        "copies=overlap staging-bytes=1000 assign-devices=false"]
     searched = AllReduce(effort=7, reorder=True, memory_limit=4096, message_bytes=1000)
     assert searched.pipeline(2) == [
         "--cs-all-reduce-pipeline=effort=7 reorder=true memory-limit=4096 message-bytes=1000"]
@@ -70,7 +69,7 @@ def test_options_reach_the_compiler():
 
 def test_mixtures_cannot_be_written():
     for make_it in (lambda: AllReduce(servers=2), lambda: ParameterServers(spread_sums=True),
-                    lambda: AllReduce(row_sparse=["table"]), lambda: AllReduce("fifo"), lambda: Strategy(schedule="fifo"),
+                    lambda: AllReduce(row_sparse=["table"]), lambda: AllReduce(by_block=True), lambda: ParameterServers(algorithm="ring"), lambda: AllReduce("fifo"), lambda: Strategy(schedule="fifo"),
                     lambda: commsched.transpile(None, schedule="fifo"), lambda: commsched.transpile(None, mode="parameter-server")):
         with pytest.raises(TypeError):
             make_it()

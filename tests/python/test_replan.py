@@ -37,8 +37,8 @@ def test_measured_rates_replace_those_of_a_calibration():
 
 
 def test_what_makes_no_sense_is_refused():
-    for arguments, error in [({}, "every or when_off"), ({"every": 0}, "every must be at least 1"),
-                             ({"every": 5, "window": 0}, "window"), ({"when_off": -1.0}, "when_off must be positive")]:
+    for arguments, error in [({}, "every or when_off"), ({"every": 0}, "every must be an integer of at least 1"),
+                             ({"every": 5, "window": 0}, "window"), ({"when_off": -1.0}, "when_off must be a number, finite and positive")]:
         with pytest.raises(ValueError, match=error):
             Replan(**arguments)
     assert Replan.of(None) is None and Replan.of(False) is None and Replan.of(True).when_off == 25.0
@@ -113,8 +113,8 @@ def test_what_tune_tries():
     assert all(s.schedule == name and s.effort is None and s.reorder is None for name, s in strategies.items())
     assert list(commsched.Tune(("solver", "priority", "fifo")).strategies(
         commsched.AllReduce(schedule="fifo", message_bytes=4096))) == ["solver"]
-    for arguments, error in [({"schedules": ("best",)}, "schedules must be some of solver, .*, got: best"),
-                             ({"schedules": ("tuned",)}, "got: tuned"), ({"steps": 0}, "steps must be at least 1, got: 0")]:
+    for arguments, error in [({"schedules": ("best",)}, "schedules must be some of solver, .*, got: 'best'"),
+                             ({"schedules": ("tuned",)}, "got: 'tuned'"), ({"steps": 0}, "steps must be an integer of at least 1, got: 0")]:
         with pytest.raises(ValueError, match=error):
             commsched.Tune(**arguments)
     # Servers go on with their blocks, which are those of the plan that a run begins with.
@@ -128,11 +128,11 @@ def test_what_tune_tries():
 def test_tune_makes_strategies_of_every_strategy():
     """Whatever options the program has: each policy can be tried, or is left out."""
     values = {"effort": [3], "reorder": [True, False], "memory_limit": [4096], "message_bytes": [4096], "copies": ["overlap"],
-              "staging_bytes": [1 << 20], "assign_devices": [False], "by_block": [True], "algorithm": ["ring"],
+              "staging_bytes": [1 << 20], "assign_devices": [False],
               "bucket_bytes": [4096], "first_bucket_bytes": [512], "schedule": list(POLICIES)}
-    own = {commsched.AllReduce: {"parts": [True, False], "combine": [False], "hierarchical": [False], "spread_sums": [True],
+    own = {commsched.AllReduce: {"algorithm": ["ring"], "parts": [True, False], "combine": [False], "hierarchical": [False], "spread_sums": [True],
                                  "sparse": [0.01]},
-           commsched.ParameterServers: {"cut_as": list(POLICIES), "servers": [2], "mode": ["sync"], "sparse": [0.01]}}
+           commsched.ParameterServers: {"by_block": [True], "cut_as": list(POLICIES), "servers": [2], "mode": ["sync"], "sparse": [0.01]}}
     random, made = Random(7), 0
     for _ in range(4000):
         kind = random.choice(list(own))

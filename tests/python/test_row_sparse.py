@@ -181,7 +181,7 @@ def test_other_functions_read_the_whole_table():
 
 
 def norm_penalty(params, batch):
-    return jnp.sum(params["table"] ** 2) + jnp.sum(params["table"][batch["next"]])
+    return jnp.sum(params["table"] ** 2) + jnp.mean(params["table"][batch["next"]])
 
 
 def tied(params, batch):

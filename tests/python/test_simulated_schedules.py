@@ -79,3 +79,20 @@ def test_no_step_is_below_its_bound(tmp_path, seed):
     call(tool("cs-run"), plan, "--simulate", "--metrics-json", result)
     bound, step = int(re.search(r"\bbound_ns = (\d+)", schedule.read_text())[1]), json.loads(result.read_text())["step_ns"]
     assert step >= bound * (1 - CLOCK), options
+
+
+@pytest.mark.parametrize("policy", ["fifo", "wfbp", "fixed-buckets", "latency-hiding"])
+def test_servers_are_sent_to_in_the_order_of_the_policy(tmp_path, policy):
+    """What comes first goes first: a connection to a server would send blocks in their own order, the parameters', where nothing is said."""
+    for run in range(RUNS):
+        rng = random.Random(f"servers {policy} {run}")
+        profile, program, cluster, schedule = (tmp_path / name for name in ("step.txt", "step.mlir", "cluster.mlir", "schedule.mlir"))
+        profile.write_text(random_profile(rng))
+        program.write_text(call(tool("cs-translate"), "--import-aicb", profile))
+        cluster.write_text(CLUSTER.format(nodes=2, rate=rng.choice(list(PACKETS))))
+        call(tool("cs-opt"), program, f"--cs-parameter-server-pipeline=cluster={cluster} servers={rng.randint(1, 3)} schedule={policy}",
+             "-o", schedule)
+        of = {key: int(priority or 0) for key, priority in re.findall(r'= cs\.start "(\S+)"(?: priority (\d+))?', schedule.read_text())}
+        pushed = [priority for key, priority in of.items() if not key.endswith(".new")]
+        assert pushed == sorted(pushed) and pushed[0] < pushed[-1], f"{policy} {run}: {of}"
+        assert all(of[key] == of[key.removesuffix(".new")] for key in of), f"{policy} {run}: {of}"

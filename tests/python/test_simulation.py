@@ -123,7 +123,7 @@ def test_bad_plans_and_files_are_one_error(resnet, tmp_path):
         commsched.simulate(resnet[0], calibration=tmp_path / "links.json")
     for arguments, message in [
             (["--simulate", "--spawn", "4"], "--simulate runs nothing"),
-            (["--what-if", "bandwidth=2"], "need --simulate"),
+            (["--what-if", "bandwidth=2"], "needs --simulate"),
             (["--simulate", "--what-if", "speed=2"], "--what-if must name bandwidth"),
             (["--simulate", "--straggler", "1"], "--straggler factor must be a number above 0"),
             (["--simulate", "--link", "x=3"], "--link must begin with a rank"),

@@ -183,7 +183,7 @@ def test_in_loops_branches_and_under_transformations(workers):
 @with_tools
 @pytest.mark.parametrize("options", [commsched.ParameterServers(servers=2, min_block_elements=16),
                                      commsched.AllReduce(schedule="fifo"),
-                                     commsched.AllReduce(sparse=commsched.Sparse(1.0, method="allgather"))],
+                                     commsched.AllReduce(sparse=commsched.Sparse(0.999, method="allgather", min_elements=1))],
                          ids=["servers", "fifo", "sparse"])
 def test_in_other_modes(options):
     program = transpile(workers=2, strategy=options)

@@ -24,11 +24,11 @@ def plan_of(folder, text, pipeline="--cs-all-reduce-pipeline"):
     return folder / "plan"
 
 
-def check(folder, *options, steps=3, module=EXAMPLES / "linear.mlir"):
+def check(folder, *options, steps=3, module=EXAMPLES / "linear.mlir", **values):
     rng = np.random.default_rng(3)
     x = rng.standard_normal((256, 8)).astype(np.float32)
     np.savez(folder / "train.npz", x=x, y=x @ np.arange(8, dtype=np.float32))
-    np.savez(folder / "init.npz", w=rng.standard_normal(8).astype(np.float32))
+    np.savez(folder / "init.npz", w=rng.standard_normal(8).astype(np.float32), **values)
     return subprocess.run([tool("cs-run"), folder / "plan", "--init", folder / "init.npz", "--batch",
                            folder / "train.npz", "--steps", str(steps), "--check-against", module, *options],
                           text=True, capture_output=True, timeout=300)
@@ -43,6 +43,41 @@ def test_a_plan_of_the_step(tmp_path, pipeline):
     (row,) = json.loads((tmp_path / "table").read_text())
     assert row["name"] == "w" and row["elements"] == 24 and row["outside"] == row["undetermined"] == 0
     assert 0 <= row["largest"] <= row["bound"] <= 1e-5
+
+
+# Beside the parameter, state that each worker makes of its samples and a metric: means of the workers, whatever becomes of gradients.
+STATEFUL = [("%x: tensor<16x8xf32>", '%m: tensor<8xf32> {cs.state = "m"}, %x: tensor<16x8xf32>'),
+            ('(tensor<8xf32> {cs.updates = "w"})', '(tensor<8xf32> {cs.updates = "w"}, tensor<8xf32> {cs.updates = "m"}, tensor<f32> {cs.metric = "loss"})'),
+            ("  return %new : tensor<8xf32>", """  %m1 = arith.addf %m, %g : tensor<8xf32>
+  %e2 = tensor.empty() : tensor<f32>
+  %z2 = linalg.fill ins(%zero : f32) outs(%e2 : tensor<f32>) -> tensor<f32>
+  %loss = linalg.dot ins(%d, %d : tensor<16xf32>, tensor<16xf32>) outs(%z2 : tensor<f32>) -> tensor<f32>
+  return %new, %m1, %loss : tensor<8xf32>, tensor<8xf32>, tensor<f32>""")]
+
+
+def stateful():
+    text = (EXAMPLES / "linear.mlir").read_text()
+    for old, new in STATEFUL:
+        assert old in text
+        text = text.replace(old, new)
+    return text
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+@pytest.mark.parametrize("pipeline", ["--cs-all-reduce-pipeline", "--cs-parameter-server-pipeline"])
+def test_what_becomes_of_gradients(tmp_path, pipeline, reduction):
+    """The plan says it: with the other one the same plan is wrong."""
+    module, mark = tmp_path / "step.mlir", "cs.reduction = #cs<reduction sum>, "
+    module.write_text(stateful())
+    lowered = subprocess.run([tool("cs-opt"), f"{pipeline}=reduction={reduction}", module], text=True, capture_output=True, check=True).stdout
+    assert (mark in lowered) == (reduction == "sum")
+    other = lowered.replace(mark, "") if reduction == "sum" else lowered.replace("attributes {", "attributes {" + mark, 1)
+    assert other != lowered
+    for text, right in ((lowered, True), (other, False)):
+        subprocess.run([tool("cs-translate"), "--mlir-to-plan", "-o", tmp_path / "plan"], input=text, text=True, check=True)
+        done = check(tmp_path, module=module, m=np.ones(8, np.float32))
+        assert (done.returncode == 0) == right, (done.stdout, done.stderr)
+        assert ("all 3 tensors within bounds" in done.stdout) == right and ('"w" is wrong after step' in done.stderr) != right
 
 
 WRONG = {
@@ -130,6 +165,8 @@ def test_a_number_beside_itself(of):
     rng = np.random.default_rng(5)
     x = rng.standard_normal((8, 6)).astype(np.float32)
     program = commsched.transpile(step, {"w": rng.standard_normal((6, 4)).astype(np.float32)}, x, cluster=2)
+    with pytest.raises(ValueError, match="check must have at least one batch, got: none"):
+        program.check([])
     for row in program.check([x, x]):
         assert row.undetermined == row.outside == 0 and row.bound < 1e-4, row
 

@@ -131,9 +131,9 @@ def test_bad_traces_are_refused(plan, tmp_path, text, error):
 
 def test_options_that_exclude_each_other(plan, tmp_path):
     for arguments, error in [
-        (["--predicted", "a.json"], "need --report"),
+        (["--predicted", "a.json"], "needs --report"),
         (["--report", "a.html", "--measured", "a.json", "--steps", "3"], "--measured is of a run that has been"),
-        (["--report", "a.html", "--calibrate", "b.json"], "--report goes without --calibrate"),
+        (["--report", "a.html", "--calibrate", "b.json"], "--calibrate goes without what training needs and writes, got: --report"),
     ]:
         result = run("cs-run", plan, *arguments)
         assert result.returncode == 2 and error in result.stderr

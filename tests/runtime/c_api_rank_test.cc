@@ -391,8 +391,9 @@ TEST(CApiRankTest, ServersNeedARankBehindTheTrainers) {
 
 TEST(CApiRankTest, LinksAreMeasuredTogether) {
   std::string text;
-  const auto errors = AsRanks(2, [&](cs_job *job) -> std::string {
-    const char *costs = cs_job_calibrate(job, "digits");
+  const std::string plan = TrainerPlan();
+  const auto errors = AsRanks(kRanks, [&](cs_job *job) -> std::string {
+    const char *costs = cs_job_calibrate(job, plan.data(), cs_job_rank(job) == 0 ? plan.size() : 0);
     if (costs == nullptr) return cs_last_error();
     if (cs_job_rank(job) == 0)
       text = costs;
@@ -401,11 +402,11 @@ TEST(CApiRankTest, LinksAreMeasuredTogether) {
     return "";
   });
   for (const std::string &error : errors) EXPECT_EQ(error, "");
-  EXPECT_THAT(text, AllOf(HasSubstr("\"format\":\"commsched calibration\""), HasSubstr("\"module\":\"digits\""),
+  EXPECT_THAT(text, AllOf(HasSubstr("\"format\":\"commsched calibration\""), HasSubstr("\"module\":\"test\""),
                           HasSubstr("\"from\":\"rank 0\",\"to\":\"rank 1\""),
-                          HasSubstr("\"from\":\"rank 1\",\"to\":\"rank 0\""), HasSubstr("slowdown_percent")));
-  const auto alone = AsRanks(1, [](cs_job *job) -> std::string {
-    return cs_job_calibrate(job, "digits") == nullptr ? cs_last_error() : "";
+                          HasSubstr("\"from\":\"rank 3\",\"to\":\"rank 0\""), HasSubstr("slowdown_percent")));
+  const auto alone = AsRanks(1, [&](cs_job *job) -> std::string {
+    return cs_job_calibrate(job, plan.data(), plan.size()) == nullptr ? cs_last_error() : "";
   });
   EXPECT_THAT(alone[0], HasSubstr("no links"));
 }

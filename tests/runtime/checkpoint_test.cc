@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fstream>
 
+#include "runtime/data/sealed_file.h"
 #include "tests/runtime/test_util.h"
 
 namespace commsched {
@@ -98,6 +99,21 @@ TEST(CheckpointTest, DamageIsNoticedWhereverItIs) {
   }
   for (size_t size = 0; size < bytes.size(); size += 11)
     ASSERT_FALSE(load(bytes.substr(0, size)).ok()) << size << " bytes";
+}
+
+TEST(CheckpointTest, WhatHasNoElementsIsNoDamage) {
+  TemporaryFolder folder;
+  const std::vector<float> one = {1};
+  const runtime::TensorInfo empty = {ops::Element::kF32, {0}, 0, 0};
+  ASSERT_TRUE(runtime::WriteSealed(folder / "c",
+                                   {{"a", {ops::Element::kF32, {1}, 1, 4}, BytesOf(one)},
+                                    {"b", empty, {}},
+                                    {"c", empty, {}}},
+                                   {{"format", "test"}})
+                  .ok());
+  auto file = runtime::ReadSealed(folder / "c", {{"format", "test"}});
+  ASSERT_TRUE(file.ok()) << file.status();
+  EXPECT_TRUE(file->Find("c", empty).ok());
 }
 
 TEST(CheckpointTest, OldFileStaysIfTheNewOneCannotBeWritten) {

@@ -202,7 +202,7 @@ TEST_F(CsRunReplanTest, WhatDoesNotGoTogetherIsRefused) {
            {{servers, "--role", "server", "--index", "0", "--insecure", "--listen", "127.0.0.1:1", "--tune", other_}, "--tune is of trainers, a server goes on as it is"},
            {{plan_, "--replan", "true"}, "--replan must name the file to write as {plan}, got: true"},
            {{plan_, "--replan", "cp x {plan}"}, "--replan needs --replan-every or --replan-when-off"},
-           {{plan_, "--replan-every", "5"}, "need --replan"},
+           {{plan_, "--replan-every", "5"}, "--replan-every needs --replan"},
            {{plan_, "--replan", "cp x {plan}", "--replan-every", "5", "--profile", "p"},
             "goes without --profile"},
            {{plan_, "--replan", "cp x {plan}", "--replan-when-off", "-3"}, "must be a positive number"},

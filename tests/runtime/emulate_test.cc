@@ -95,6 +95,20 @@ TEST(EmulateTest, CopyEnginesHaveARateOfTheirOwn) {
             5 * int64_t(kMs) + 3 * 2666670);
 }
 
+TEST(EmulateTest, CopiesHaveALatency) {
+  PlanBuilder plan = Emulated();
+  plan.proto().mutable_cluster()->set_device_copy_latency_ns(7);
+  auto session = OpenEmulated(plan);
+  ASSERT_TRUE(session.ok()) << session.status();
+  runtime::ZeroBatch zeros;
+  ASSERT_TRUE((*session)->Call(0, &zeros).ok());
+  ASSERT_TRUE((*session)->Drain().ok());
+  EXPECT_EQ((*session)->executor(0).Stats(0).requested_ns, kRequested + 3 * 7);
+  plan.proto().mutable_cluster()->set_device_copy_latency_ns(uint64_t{3601} * 1000000000);
+  EXPECT_THAT(std::string(OpenEmulated(plan).status().message()),
+              ::testing::HasSubstr("the latency of a copy must be at most an hour"));
+}
+
 TEST(EmulateTest, CostsTakeTheirTime) {
   constexpr int kSteps = 5;
   runtime::TraceRecorder trace;

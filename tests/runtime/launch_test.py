@@ -73,6 +73,11 @@ def main():
                 expect(status == 0, "mpirun,", transport, errors)
                 expect(out.count("step time") <= 1, "more than one rank reports:", out)
                 expect((folder / transport).read_bytes() == expected, "mpirun,", transport, "has other parameters")
+                links = folder / f"{transport}.links"
+                status, out, errors = ended(start(*mpirun(RANKS, *options, "--calibrate", links), **AS_ROOT))
+                expect(status == 0, "mpirun, --calibrate", transport, errors)
+                measured = json.loads(links.read_text())
+                expect(measured["transport"] == transport and len(measured["links"]) == RANKS, measured)
             status, out, errors = ended(start(*mpirun(2, *training), **AS_ROOT))
             expect(status != 0 and "made for a cluster of 4 nodes, got: an MPI job of 2" in errors, errors)
             status, out, errors = ended(start(CS_RUN, PLAN, "--transport", "mpi", *training, **AS_ROOT))

@@ -6,7 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <map>
+#include <random>
+#include <tuple>
 
+#include "runtime/loading/plan_loader.h"
+#include "tests/cases.h"
 #include "tests/runtime/row_plan.h"
 #include "tests/runtime/test_util.h"
 
@@ -133,6 +138,54 @@ TEST(PlanRowsTest, NamesWhatIsWrong) {
                 dense->set_block(1);
               }),
               HasSubstr("block \"a\" takes single rows only"));
+}
+
+// Of pulls and pushes of single rows and of whole blocks alike: the most urgent of the step's on each block. What other
+// functions do says nothing.
+TEST(PlanRowsTest, OrderIsThatOfTheStepsMostUrgent) {
+  size_t tells = 0, seeds = 0;
+  for (Cases cases = casesOf(100); cases.first < cases.end; ++cases.first, ++seeds) {
+    SCOPED_TRACE(cases.first);
+    std::mt19937 random(cases.first);
+    PlanBuilder plan = testing::RowPlan({});
+    // Tables that are looked up again, after all else.
+    plan::Function &step = *plan.proto().mutable_functions(0);
+    for (uint32_t more = random() % 4; more > 0; --more)
+      for (int i : {0, 4}) {
+        if (random() % 2 == 0) continue;
+        const plan::Instruction again = step.instructions(i);
+        const auto last = uint32_t(step.instructions_size() - 1);
+        plan::Instruction *in = step.add_instructions();
+        *in = again;
+        in->clear_dependences();
+        in->add_dependences()->set_instruction(last);
+      }
+    std::map<std::tuple<bool, uint32_t, uint32_t>, int32_t> least;  // whether it is pulled; server; block
+    for (plan::Function &function : *plan.proto().mutable_functions())
+      for (plan::Instruction &in : *function.mutable_instructions()) {
+        in.set_priority(int32_t(random() % 9) - 4);
+        if (!function.is_step()) continue;
+        const auto takes = [&](bool pull, uint32_t server, uint32_t block) {
+          auto [at, fresh] = least.try_emplace({pull, server, block}, in.priority());
+          if (in.priority() < at->second) at->second = in.priority();
+        };
+        for (const plan::TablePart &part : in.pull_rows().parts()) takes(true, part.server(), part.block());
+        for (const plan::TablePart &part : in.push_rows().parts()) takes(false, part.server(), part.block());
+        if (in.has_pull()) takes(true, in.pull().server(), in.pull().block());
+        if (in.has_push()) takes(false, in.push().server(), in.push().block());
+      }
+    auto image = runtime::PlanImage::Load(plan.Bytes());
+    ASSERT_TRUE(image.ok()) << image.status();
+    const runtime::ServerOrder &order = (*image)->servers().order;
+    for (const auto &[key, priority] : least) {
+      const auto &[pull, server, block] = key;
+      EXPECT_EQ(pull ? order.OfPull(server, block) : order.OfPush(server, block), priority)
+          << (pull ? "pull" : "push") << " of block " << block << " of server " << server;
+      // Of an order that goes by pushes, or by nothing.
+      tells += pull && priority != 0 && order.OfPush(server, block) != priority;
+    }
+  }
+  EXPECT_GT(tells, seeds);
 }
 
 }  // namespace

@@ -273,6 +273,8 @@ TEST(ReplacementTest, AnotherProgramDoesNot) {
               HasSubstr("the metrics of function @step of the new plan must match [ loss ]"));
   EXPECT_THAT(changed([](plan::Plan &p) { p.mutable_functions(0)->set_global_batch(8); }),
               HasSubstr("the global batch of function @step"));
+  EXPECT_EQ(changed([](plan::Plan &p) { p.mutable_functions(0)->set_sums_gradients(true); }),
+            "the reduction of gradients of function @step of the new plan must match mean, got: sum");
   EXPECT_THAT(changed([](plan::Plan &p) {
                 p.mutable_functions(0)->mutable_instructions(3)->mutable_run()->set_symbol("twice");
               }),

@@ -129,7 +129,29 @@ TEST(SimulatorNccl, LogTakesThePlaceOfThePlan) {
   EXPECT_THAT(Refused(plan, options).message(), HasSubstr("log of nccl-tests: line 4: time"));
   options.nccl_tests = "8388608 2097152 float sum -1 100.00 83.89 125.83 0 100.00 83.89 125.83 0\n";
   EXPECT_THAT(Refused(plan, options).message(),
-              HasSubstr("ranks must match the workers, 2, got: 4"));
+              HasSubstr("log of nccl-tests: ranks must match the nodes of the cluster, 2, got: 4"));
+}
+
+TEST(SimulatorNccl, ACalibrationTakesThePlaceOfThePlan) {
+  CostPlan plan = One(2).Plan();
+  SimulationOptions options = Plain();
+  const auto calibration = [](int ranks) {
+    return absl::StrCat(
+        R"({"format":"commsched calibration","version":1,"module":"test","links":[{"from":"rank 0","latency_ns":0,"overhead_ns":0,"bits_per_s":8e9}],)",
+        R"("exchanges":[],"compute":[],"copies":[],"nccl":[{"ranks":)",
+        ranks, R"(,"bytes":8,"ns":31000},{"ranks":)", ranks, R"(,"bytes":16,"ns":32000}]})");
+  };
+  options.calibration = calibration(2);
+  EXPECT_EQ(plan.Simulate(options).step_ns, 5000 + 31'000);
+  options.bandwidth = 2;
+  EXPECT_THAT(Refused(plan, options).message(), HasSubstr("times of NCCL were measured"));
+  options.bandwidth = 1;
+  options.calibration = calibration(4);
+  EXPECT_THAT(Refused(plan, options).message(),
+              HasSubstr("calibration ranks must match the nodes of the cluster, 2, got: 4"));
+  options.calibration = calibration(2);
+  options.nccl_tests = "8 2 float sum -1 10.00 0.00 0.00 0 12.50 0.00 0.00 0\n";
+  EXPECT_THAT(Refused(plan, options).message(), HasSubstr("one of them must go"));
 }
 
 TEST(SimulatorNccl, WhatIsNotKnownIsRefused) {

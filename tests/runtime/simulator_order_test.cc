@@ -285,7 +285,8 @@ class Order {
     options.every_rank = true;
     options.profile = *profile.ToJson();
     options.calibration = absl::StrCat(
-        R"({"format": "commsched calibration", "version": 1, "links": [{"from": 0, "to": 1, )",
+        R"({"format": "commsched calibration", "version": 1, "module": "test", "exchanges": [], "compute": [], )",
+        R"("links": [{"from": "rank 0", "to": "rank 1", )",
         R"("bits_per_s": )", 100000000 + random_() % 1000000000, R"(, "latency_ns": )",
         random_() % 100000, R"(, "overhead_ns": )", random_() % 20000, "}]}");
     options.engine_ns = 0;

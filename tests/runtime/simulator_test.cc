@@ -344,13 +344,46 @@ TEST(Simulator, MeasuredCostsReplaceThePlans) {
   plan.f.proto()->mutable_instructions(0)->set_name("forward");
   SimulationOptions options = Plain();
   options.profile =
-      R"({"format":"commsched profile","version":1,"processes":[
+      R"({"format":"commsched profile","version":1,"module":"test","plan":"1","processes":[
         {"role":"worker","index":0,"functions":[{"name":"step","fragments":[
-          {"label":"forward","device":0,"median_ns":70000}]}]}]})";
+          {"label":"forward","device":0,"kind":"run","count":1,"median_ns":70000,"quiet_count":0}]}]}]})";
   options.calibration =
-      R"({"format":"commsched calibration","version":1,"links":[
+      R"({"format":"commsched calibration","version":1,"module":"test","exchanges":[],"compute":[],"links":[
         {"from":"rank 0","to":"rank 1","latency_ns":2000,"overhead_ns":0,"bits_per_s":16e9}]})";
   EXPECT_EQ(plan.Simulate(options).step_ns, 70'000 + 2 * (2000 + 500'000));
+}
+
+// 8000 bytes to the host and back, as the plan says, and as measured: at the rate of the slower direction.
+TEST(Simulator, CopiesTakeWhatTheClusterOrTheCalibrationSays) {
+  CostPlan plan = Chain(2, 10'000, 500'000);
+  plan::Cluster &cluster = *plan.plan.proto().mutable_cluster();
+  cluster.set_device_kind("cuda");
+  const uint32_t from = plan.f.Arena(plan::F32, {2000}), to = plan.f.Arena(plan::F32, {2000});
+  const uint32_t first = plan.f.Delay(0, {{0}});
+  plan.f.proto()->mutable_instructions(int(first))->mutable_delay()->add_outputs(from);
+  const uint32_t copy = plan.f.Copy(from, to, {{first}});
+  auto *moved = plan.f.proto()->mutable_instructions(int(copy))->mutable_copy();
+  moved->set_in_line(true);
+  for (plan::CopyBuffer::Direction direction : {plan::CopyBuffer::TO_HOST, plan::CopyBuffer::TO_DEVICE}) {
+    moved->set_direction(direction);
+    const auto takes = [&](int64_t ns, const std::string &calibration) {
+      SimulationOptions options = Plain();
+      options.calibration = calibration;
+      EXPECT_NEAR(plan.Simulate(options).ranks[0].compute_ns, 10'000 + ns, 1e-6);
+    };
+    cluster.set_device_gb_per_s(0);
+    cluster.set_device_copy_mb_per_s(0);
+    cluster.set_device_copy_latency_ns(0);
+    takes(0, "");
+    cluster.set_device_gb_per_s(2);
+    takes(4000, "");
+    cluster.set_device_copy_mb_per_s(1000);
+    cluster.set_device_copy_latency_ns(70);
+    takes(8070, "");
+    takes(16'500, R"({"format":"commsched calibration","version":1,"module":"test","links":[],"exchanges":[],"compute":[],"nccl":[],"copies":[
+        {"rank":0,"direction":"to_host","latency_ns":500,"both_bytes_per_s":500e6},
+        {"rank":0,"direction":"to_device","latency_ns":600,"both_bytes_per_s":900e6}]})");
+  }
 }
 
 TEST(Simulator, SameInputGivesTheSameResult) {

@@ -35,7 +35,7 @@
 // CHECK-NEXT:   launch {{nest_[0-9]+}} grid 8 block 256 shared 0 (output 0 + 0, output 1 + 0)
 // CHECK-NEXT: fragment frag_7 "updates"
 // CHECK:   launch [[UPDATES:nest_[0-9]+]] grid 2 block 256
-// CHECK-NEXT:   launch [[UPDATES]]_chain grid 2 block 256
+// CHECK-NEXT:   launch [[UPDATES]]_chain grid 38 block 256
 // CHECK-NEXT:   launch [[UPDATES]]_apply grid 59 block 256
 // CHECK: ptx
 // CHECK: .version 8.0

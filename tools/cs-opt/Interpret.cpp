@@ -63,6 +63,24 @@ static int fail(const llvm::Twine &why) {
   return EXIT_FAILURE;
 }
 
+bool Interpret::check(llvm::StringRef output, bool report) const {
+  const llvm::cl::Option *others[] = {&options->values, &options->batches, &options->output,
+                                      &options->workers, &options->reduction, &options->each};
+  if (!wanted()) {
+    for (const llvm::cl::Option *other : others)
+      if (other->getNumOccurrences() > 0) {
+        llvm::errs() << "error: --" << other->ArgStr << " needs --interpret\n";
+        return false;
+      }
+    return true;
+  }
+  if (output != "-" || report) {
+    fail(llvm::Twine("prints metrics, and no module: it goes without ") + (report ? "--report" : "-o"));
+    return false;
+  }
+  return true;
+}
+
 /// Batch `step` of the samples of a file.
 static llvm::Expected<NamedArrays> batchOf(func::FuncOp function, const NamedArrays &samples,
                                            uint64_t step, int64_t workers) {

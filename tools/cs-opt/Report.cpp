@@ -3,6 +3,7 @@
 
 #include "tools/cs-opt/Report.h"
 
+#include "ir/OutputFile.h"
 #include "ir/ReadText.h"
 #include "passes/schedule/ScheduledSteps.h"
 #include "tools/cs-opt/StepDocument.h"
@@ -14,7 +15,6 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/ToolOutputFile.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -71,15 +71,12 @@ static bool fail(llvm::StringRef file, llvm::StringRef why) {
 
 static std::string writeFile(llvm::StringRef file, llvm::StringRef text) {
   std::string error;
-  std::unique_ptr<llvm::ToolOutputFile> output = openOutputFile(file, &error);
+  std::unique_ptr<OutputFile> output = OutputFile::open(file, &error);
   if (!output)
     return error;
   output->os() << text;
-  output->os().flush();
-  if (output->os().has_error())
-    return "cannot be written: " + output->os().error().message();
-  output->keep();
-  return "";
+  std::string why = output->keep();
+  return why.empty() ? "" : "cannot be written: " + why;
 }
 
 bool Report::write(llvm::StringRef input) {
@@ -111,11 +108,11 @@ int commsched::optimize(Report &report, llvm::StringRef input, llvm::StringRef o
     report.attach(config);
   std::string error;
   std::unique_ptr<llvm::MemoryBuffer> buffer = openInputFile(input, &error);
-  std::unique_ptr<llvm::ToolOutputFile> to;
+  std::unique_ptr<OutputFile> to;
   if (buffer)
     error = whyTooDeep(*buffer);
   if (error.empty())
-    to = openOutputFile(output, &error);
+    to = OutputFile::open(output, &error);
   if (!to) {
     llvm::errs() << "error: " << error << "\n";
     return EXIT_FAILURE;
@@ -124,12 +121,9 @@ int commsched::optimize(Report &report, llvm::StringRef input, llvm::StringRef o
     return EXIT_FAILURE;
   if (report.wanted() && !report.write(input))
     return EXIT_FAILURE;
-  to->os().flush();
-  if (std::error_code written = to->os().error()) {
-    to->os().clear_error();
-    llvm::errs() << "error: cannot write " << (output == "-" ? "stdout" : output) << ": " << written.message() << "\n";
+  if (std::string why = to->keep(); !why.empty()) {
+    llvm::errs() << "error: cannot write " << (output == "-" ? "stdout" : output) << ": " << why << "\n";
     return EXIT_FAILURE;
   }
-  to->keep();
   return EXIT_SUCCESS;
 }

@@ -11,12 +11,14 @@
 #include "tools/cs-opt/Interpret.h"
 #include "tools/cs-opt/Report.h"
 #include "tools/support/CrashReport.h"
+#include "tools/support/StandardFiles.h"
 #include "tools/support/ToolOptions.h"
 #include "llvm/Support/InitLLVM.h"
 
 extern "C" int commsched_cs_opt(int argc, char **argv) {
   commsched::reportCrashesAsErrors(argv);
   llvm::InitLLVM init(argc, argv);
+  commsched::takeLimitsForErrors();
   commsched::leaveOpsOutOfDiagnostics();
   commsched::printOwnVersion("cs-opt");
   mlir::DialectRegistry registry;
@@ -29,6 +31,8 @@ extern "C" int commsched_cs_opt(int argc, char **argv) {
   auto [input, output] = mlir::registerAndParseCLIOptions(
       argc, argv, "CommSched: training steps for one device, distributed\n",
       registry);
+  if (!interpret.check(output, report.wanted()))
+    return EXIT_FAILURE;
   if (interpret.wanted())
     return interpret.run(input, registry);
   auto config = mlir::MlirOptMainConfig::createFromCLOptions();

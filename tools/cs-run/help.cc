@@ -108,12 +108,13 @@ simulation: docs/simulator.md
 parameter servers, for plans that have them
   --role trainer --rank R --servers C,D
                           one trainer; --servers are host:port of all servers.
-                          Trainers do not talk to each other: --peers is not
-                          needed, and not used but with --tune
+                          Trainers do not talk to each other: --peers is for
+                          --tune and --calibrate only
   --role server --index K --listen HOST:PORT
                           one server; only --init, --checkpoint,
-                          --checkpoint-every, --resume, --trace, --profile and
-                          --deadline of the other options
+                          --checkpoint-every, --resume, --resume-job, --trace,
+                          --profile, --deadline, --emulate and what is of trust and
+                          of shared memory of the other options
   --checkpoint FOLDER --checkpoint-every N
                           with --spawn, or of each server and trainer: each saves
                           its part, every N steps and at the end
@@ -158,9 +159,11 @@ reports
                           --read-costs; with --rank R, of that one, and .rankR
                           before .json
   --calibrate FILE        instead of training, measures the links of the cluster
-                          and how much slower compute is while they are busy:
-                          JSON, for cs-opt --read-costs; of all ranks, by rank 0
-  --arena-info            prints the memory that the plan needs, and ends
+                          and how much slower compute is while they are busy;
+                          of CUDA devices copies, and NCCL: JSON, for cs-opt
+                          --read-costs; of all ranks, by rank 0
+  --arena-info            prints the memory that the plan needs, and ends: of rank
+                          0, or as --rank R, or --role server --index K say
   --version               prints the version, and ends
 )";
 }

@@ -52,7 +52,7 @@ static std::string CsOpt() {
 
 absl::StatusOr<runtime::TensorFile> InterpretSteps(const std::string &module,
                                                    uint64_t steps, size_t workers,
-                                                   bool each,
+                                                   bool sums, bool each,
                                                    const InterpretationFiles &files) {
   std::vector<std::string> words = {
       CsOpt(),
@@ -62,6 +62,7 @@ absl::StatusOr<runtime::TensorFile> InterpretSteps(const std::string &module,
       absl::StrCat("--interpret-batches=", files.batches),
       absl::StrCat("--interpret-output=", files.output),
       absl::StrCat("--interpret-workers=", workers)};
+  if (sums) words.push_back("--interpret-reduction=sum");
   if (each) words.push_back("--interpret-each");
   std::vector<char *> arguments;
   for (std::string &word : words) arguments.push_back(word.data());

@@ -35,11 +35,12 @@ struct InterpretationFiles {
 };
 
 // Has cs-opt, beside this program or on the PATH, interpret `steps` steps of `module`;
-// `each`: from values of the file before each step. Returns the output. An error has
+// `sums`: of the workers' gradients, in place of means; `each`: from values of the file before
+// each step. Returns the output. An error has
 // what cs-opt wrote to stderr.
 absl::StatusOr<runtime::TensorFile> InterpretSteps(const std::string &module,
                                                    uint64_t steps, size_t workers,
-                                                   bool each,
+                                                   bool sums, bool each,
                                                    const InterpretationFiles &files);
 
 }  // namespace commsched::run

@@ -18,6 +18,7 @@
 #include "runtime/data/tensor_file.h"
 #include "runtime/servers/server_values.h"
 #include "runtime/session/job_files.h"
+#include "tools/cs-run/outputs.h"
 
 namespace commsched::run {
 namespace {
@@ -35,17 +36,6 @@ bool HasInit(const runtime::PlanImage &image) {
 bool IsFolder(const std::string &path) {
   struct stat about;
   return stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode);
-}
-
-absl::Status MakeFolder(const std::string &path) {
-  auto bad = [&](absl::string_view what) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--checkpoint ", path, ": ", what, ": ", std::strerror(errno)));
-  };
-  if (mkdir(path.c_str(), 0777) != 0 && !(errno == EEXIST && IsFolder(path)))
-    return bad("is no folder and cannot be made one");
-  if (access(path.c_str(), W_OK | X_OK) != 0) return bad("cannot be written to");
-  return absl::OkStatus();
 }
 
 // Until the process ends. `alone`: the job is one process with its children; processes by hand
@@ -87,7 +77,7 @@ absl::Status CheckJobCheckpoints(const Options &options, const runtime::PlanImag
     return absl::InvalidArgumentError(absl::StrCat(
         from, ": must be a folder: parameter servers that are processes go on from one"));
   if (!options.checkpoint.empty()) {
-    if (absl::Status s = MakeFolder(options.checkpoint); !s.ok()) return s;
+    if (absl::Status s = MakeFolder("--checkpoint", options.checkpoint); !s.ok()) return s;
     if (absl::Status s = LockFolder(options.checkpoint, options.spawn != 0); !s.ok()) return s;
     auto files = JobFiles::Of(image, options.checkpoint);
     if (!files.ok()) return files.status();

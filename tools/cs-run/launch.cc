@@ -33,7 +33,7 @@ absl::Status Bad(absl::string_view text) { return absl::InvalidArgumentError(tex
 bool IsTold(const Options &options) {
   return options.spawn != 0 || options.rank >= 0 || !options.peers.empty() ||
          !options.role.empty() || options.transport == "in-process" ||
-         options.spawned || options.arena_info;
+         options.spawned;
 }
 
 #ifdef COMMSCHED_HAVE_MPI

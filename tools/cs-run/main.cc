@@ -3,6 +3,7 @@
 //
 // cs-run: executes a plan.
 #include <malloc.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
@@ -51,6 +52,7 @@
 #include "tools/cs-run/spawn.h"
 #include "tools/cs-run/train.h"
 #include "tools/cs-run/watchdog.h"
+#include "tools/cs-run/ways.h"
 #include "tools/support/EndWithStarter.h"
 
 namespace commsched::run {
@@ -109,26 +111,25 @@ absl::Status CheckNodes(const Options &options, const runtime::PlanImage &image)
   if (options.rank >= 0 && !alone && peers != nodes)
     return absl::InvalidArgumentError(absl::StrCat(
         "plan is made for a cluster of ", nodes, " nodes, got: ", peers));
-  if (options.rank >= 0 && size_t(options.rank) >= nodes)
-    return absl::InvalidArgumentError(
-        absl::StrCat("--rank must be below the number of trainers ", nodes,
-                     ", got: ", options.rank));
+  if (absl::Status s = CheckNumber(options, image); !s.ok()) return s;
   if (absl::Status s = CheckReplan(options, image); !s.ok()) return s;
   if (absl::Status s = CheckServers(options, image); !s.ok()) return s;
-  const bool none = options.rank < 0 && options.spawn == 0;
-  if (!options.congestion.empty() &&
-      (none || alone || (servers > 0 && !runtime::RanksCommunicate(image))))
-    return absl::InvalidArgumentError(
-        "--congestion-control is of connections between ranks, of which there are none");
-  if (options.membership >= 0 && (options.rank < 0 || !runtime::RanksCommunicate(image)))
-    return absl::InvalidArgumentError(
-        "--membership is of ranks that are started by others and talk to each other, of which "
-        "there are none");
+  if (absl::Status s = CheckPlanUses(options, image); !s.ok()) return s;
   const bool folder = servers != 0 && (options.spawn != 0 || options.is_server() ||
                                        options.has_servers());
   if (folder && !options.spawned)
     if (absl::Status s = CheckJobCheckpoints(options, image); !s.ok()) return s;
   return CheckOutputs(options, folder);
+}
+
+absl::Status PrintArenaInfo(const Options &options, const runtime::PlanImage &image) {
+  if (absl::Status s = CheckNumber(options, image); !s.ok()) return s;
+  auto program = options.is_server() ? image.ForServer(options.index)
+                                     : image.ForRank(std::max(0, options.rank));
+  if (!program.ok()) return program.status();
+  auto info = ArenaInfo(**program);
+  if (info.ok()) std::fputs(info->c_str(), stdout);
+  return info.status();
 }
 
 // Beyond the time after which a peer is given up, for connections to close.
@@ -142,10 +143,7 @@ absl::Status RunTrainers(const Options &options,
   runtime::SessionOptions session_options;
   session_options.deadline = options.deadline;
   session_options.emulate = options.emulate;
-  // A rank has the device of its number among those of its host; all that were spawned are on one.
-  session_options.cuda_device = std::max(0, !options.spawned    ? options.local_rank
-                                            : options.rank >= 0 ? options.rank
-                                                                : options.index);
+  session_options.cuda_device = CudaDeviceOf(options);
   session_options.trace = trace;
   session_options.profile = profile;
   if (Replans(options)) {
@@ -283,10 +281,17 @@ int Main(const std::vector<std::string> &arguments) {
     }
     return status.ok() ? 0 : fail(status);
   }
+  if (options->arena_info) {
+    absl::Status status = PrintArenaInfo(*options, **image);
+    return status.ok() ? 0 : fail(status);
+  }
   if (!options->check_against.empty()) {
+    if (absl::Status s = CheckPlanUses(*options, **image); !s.ok()) return fail(s);
     absl::Status status = CheckAgainst(*options, *std::move(image));
     return status.ok() ? 0 : fail(status);
   }
+  // Training is not only for whoever reads what it prints, and goes on without: CheckStdout says it.
+  signal(SIGPIPE, SIG_IGN);
   // The parent decides what a signal from the terminal means.
   std::optional<Signals> signals;
   if (options->spawn == 0) signals.emplace(options->spawned);
@@ -296,18 +301,8 @@ int Main(const std::vector<std::string> &arguments) {
     return EndLaunch(*options, fail(s), false);
   if (absl::Status s = CheckNodes(*options, **image); !s.ok())
     return EndLaunch(*options, fail(s), false);
-  if (options->arena_info || options->spawn != 0) {
-    // Once here rather than once per rank.
-    auto program = options->is_server() ? (*image)->ForServer(options->index)
-                                        : (*image)->ForRank(0);
-    if (!program.ok()) return fail(program.status());
-    if (options->arena_info) {
-      auto info = ArenaInfo(**program);
-      if (!info.ok()) return fail(info.status());
-      std::fputs(info->c_str(), stdout);
-      return 0;
-    }
-  }
+  if (options->spawn != 0)  // once here rather than once per rank
+    if (auto program = (*image)->ForRank(0); !program.ok()) return fail(program.status());
   std::optional<Page> page;
   if (!options->page.empty()) page.emplace(*options, **image);
   if (page && !options->measured.empty()) {

@@ -16,6 +16,7 @@
 #include "tools/cs-run/replan.h"
 #include "tools/cs-run/security.h"
 #include "tools/cs-run/simulate.h"
+#include "tools/cs-run/ways.h"
 
 namespace commsched::run {
 namespace {
@@ -68,12 +69,6 @@ absl::Status CheckRole(const Options &o) {
       return bad("--role server needs --index and --listen");
     if (o.rank >= 0 || !o.peers.empty() || o.has_servers())
       return bad("--role server goes without --rank, --peers and --servers");
-    if (!o.batch.empty() || o.steps || o.epochs || !o.calls.empty() ||
-        !o.eval.empty() || !o.save_params.empty() || !o.metrics_json.empty() ||
-        !o.calibrate.empty() || o.stop_on_nan)
-      return bad(
-          "--role server goes without what trainers do: only --init, "
-          "--checkpoint, --checkpoint-every, --resume, --trace and --profile");
     if (!o.checkpoint.empty() && o.checkpoint_every == 0)
       return bad("--role server needs --checkpoint-every with --checkpoint");
   } else if (o.index >= 0 || !o.listen.empty()) {
@@ -94,9 +89,21 @@ absl::Status CheckRole(const Options &o) {
   return absl::OkStatus();
 }
 
+// What --arena-info prints is of rank 0, or of another process that is named.
+absl::Status CheckArenaInfo(const Options &o) {
+  const auto bad = [](absl::string_view text) { return absl::InvalidArgumentError(text); };
+  if (o.role == "trainer" && o.rank < 0) return bad("--role trainer needs --rank");
+  if (!o.role.empty() && o.role != "trainer" && o.role != "server")
+    return bad(absl::StrCat("--role must be trainer or server, got: ", o.role));
+  if (o.is_server() ? o.index < 0 || o.rank >= 0 : o.index >= 0)
+    return bad("--role server needs --index, and goes without --rank");
+  return absl::OkStatus();
+}
+
 absl::Status Check(const Options &o) {
   const auto bad = [](absl::string_view text) { return absl::InvalidArgumentError(text); };
   if (o.plan.empty()) return bad("no plan is given; see cs-run --help");
+  if (WayOf(o) == kArenaInfo) return CheckArenaInfo(o);
   if (!o.transport.empty() && o.transport != "in-process" &&
       o.transport != "grpc" && o.transport != "mpi")
     return bad(absl::StrCat("--transport must be in-process, grpc or mpi, got: ",
@@ -115,50 +122,26 @@ absl::Status Check(const Options &o) {
                             o.peers.size(), ", got: ", o.rank));
   if (o.steps && o.epochs) return bad("--steps and --epochs exclude each other");
   if (o.epochs && o.batch.empty()) return bad("--epochs needs --batch");
-  if (!o.resume.empty() && !o.init.empty() && !o.is_server() && o.spawn == 0 && !o.spawned)
+  if (!o.resume.empty() && !o.init.empty() && o.spawn == 0 && !o.spawned)
     return bad("--resume and --init exclude each other");
-  if (o.eval.empty() && (!o.eval_batch.empty() || o.eval_every != 0))
-    return bad("--eval-batch and --eval-every need --eval");
-  if (o.checkpoint_every != 0 && o.checkpoint.empty())
-    return bad("--checkpoint-every needs --checkpoint");
+  for (const auto &[name, addresses] :
+       {std::pair("--peers", &o.peers), std::pair("--servers", &o.servers)})
+    for (size_t i = 0; i < addresses->size(); ++i)
+      if (std::count(addresses->begin(), addresses->end(), (*addresses)[i]) > 1)
+        return bad(absl::StrCat(name, " must have an address for each process, got twice: ",
+                                (*addresses)[i]));
   return CheckRole(o);
 }
 
 // The page of a run. A trace that it is made of is written beside it.
 absl::Status CheckPage(Options *o) {
   if (o->spawned) o->page.clear();  // the parent writes it
-  if (o->page.empty()) {
-    if (!o->spawned && (!o->predicted.empty() || !o->measured.empty()))
-      return absl::InvalidArgumentError("--predicted and --measured need --report");
-    return absl::OkStatus();
-  }
-  if (o->is_server())
-    return absl::InvalidArgumentError("--role server goes without --report");
-  if (!o->calibrate.empty() || o->arena_info)
-    return absl::InvalidArgumentError(
-        "--report goes without --calibrate and --arena-info");
+  if (o->page.empty()) return absl::OkStatus();
   if (o->simulate && !o->predicted.empty())
     return absl::InvalidArgumentError(
         "--simulate makes the prediction: goes without "
         "--predicted");
-  if (!o->measured.empty() && !o->simulate &&
-      (o->spawn != 0 || !o->batch.empty() || o->steps || o->epochs ||
-       !o->trace.empty() || o->rank >= 0))
-    return absl::InvalidArgumentError(
-        "--measured is of a run that has been: goes without what trains and traces");
   if (o->trace.empty()) o->trace = report::tracePathBeside(o->page);
-  return absl::OkStatus();
-}
-
-// Instead of training.
-absl::Status CheckCalibrate(const Options &o) {
-  if (o.calibrate.empty()) return absl::OkStatus();
-  if (!o.batch.empty() || o.steps || o.epochs || !o.calls.empty() ||
-      !o.eval.empty() || !o.save_params.empty() || !o.metrics_json.empty() ||
-      !o.checkpoint.empty() || !o.trace.empty() || !o.profile.empty() || o.arena_info)
-    return absl::InvalidArgumentError(
-        "--calibrate goes without what training needs and writes: only where it "
-        "runs, --init, --resume and --emulate");
   return absl::OkStatus();
 }
 
@@ -167,6 +150,12 @@ bool IsNumber(const std::string &text) {
 }
 
 }  // namespace
+
+int CudaDeviceOf(const Options &options) {
+  return std::max(0, !options.spawned    ? options.local_rank
+                     : options.rank >= 0 ? options.rank
+                                         : options.index);
+}
 
 absl::StatusOr<Options> ParseOptions(
     const std::vector<std::string> &arguments) {
@@ -308,6 +297,7 @@ absl::StatusOr<Options> ParseOptions(
       if (has_value)
         return absl::InvalidArgumentError(absl::StrCat(name, " takes no value"));
       *it->second = true;
+      o.given.push_back(name);
       continue;
     }
     auto it = setters.find(name);
@@ -317,27 +307,34 @@ absl::StatusOr<Options> ParseOptions(
     if (name == "--spawn" && !has_value &&
         (i + 1 == arguments.size() || !IsNumber(arguments[i + 1]))) {
       o.spawn = kSpawnAll;
+      o.given.push_back(name);
       continue;
     }
     if (!has_value) {
       if (i + 1 == arguments.size())
         return absl::InvalidArgumentError(absl::StrCat(name, " needs a value"));
       value = arguments[++i];
+      // Forgotten values would take an option with them.
+      if (absl::StartsWith(value, "--"))
+        return absl::InvalidArgumentError(absl::StrCat(
+            name, " needs a value, got: ", value, "; a value that begins so is written ", name, "=", value));
     }
     // Such as of a variable that is not set: nothing would come of the option.
     if (value.empty())
       return absl::InvalidArgumentError(absl::StrCat(name, " needs a value, got an empty one"));
     if (absl::Status s = it->second(value); !s.ok())
       return absl::InvalidArgumentError(absl::StrCat(name, " ", s.message()));
+    o.given.push_back(name);
   }
   if (!o.help && !o.version) {
     if (absl::Status s = Check(o); !s.ok()) return s;
     if (absl::Status s = CheckSecurity(o); !s.ok()) return s;
-    if (absl::Status s = CheckCalibrate(o); !s.ok()) return s;
     if (absl::Status s = CheckPage(&o); !s.ok()) return s;
     if (absl::Status s = CheckSimulate(o); !s.ok()) return s;
     if (absl::Status s = CheckReplan(o); !s.ok()) return s;
     if (absl::Status s = CheckCheckReference(o); !s.ok()) return s;
+    if (absl::Status s = CheckWay(o); !s.ok()) return s;
+    if (absl::Status s = CheckSecret(o); !s.ok()) return s;
   }
   return o;
 }

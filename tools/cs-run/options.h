@@ -17,6 +17,7 @@ namespace commsched::run {
 constexpr int kSpawnAll = -1;
 
 struct Options {
+  std::vector<std::string> given;  // names of options
   std::string plan;
   std::string batch, init, resume;
   // Of one process of a job with parameter servers that begins again as a whole.
@@ -62,7 +63,6 @@ struct Options {
   uint64_t tune_steps = 0;        // 0: not given
   bool simulate = false;
   runtime::SimulationOptions simulation;
-  bool simulation_option = false;  // one was given
   std::string read_profile, read_calibration, read_nccl_tests;
   std::string check_against, check_json;
   bool help = false, version = false;
@@ -78,6 +78,10 @@ struct Options {
   // A trainer whose parameter servers are elsewhere.
   bool has_servers() const { return !servers.empty(); }
 };
+
+// Of a plan for CUDA devices: the ordinal of the device of the lowest rank here. A rank has the device of its number
+// among those of its host; all that were spawned are on one.
+int CudaDeviceOf(const Options &options);
 
 absl::StatusOr<Options> ParseOptions(const std::vector<std::string> &arguments);
 // `arguments` without --spawn and its value.

@@ -2,9 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tools/cs-run/outputs.h"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <vector>
 
@@ -67,6 +70,18 @@ absl::Status CheckOutputs(const Options &options, bool folder) {
   for (const File &file : files)
     if (absl::Status s = runtime::CheckWritable(file.path); !s.ok()) return s;
   return CheckDistinct(options, files);
+}
+
+absl::Status MakeFolder(absl::string_view option, const std::string &path) {
+  auto bad = [&](absl::string_view what) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(option, " ", path, ": ", what, ": ", std::strerror(errno)));
+  };
+  std::error_code error;
+  if (mkdir(path.c_str(), 0777) != 0 && !(errno == EEXIST && std::filesystem::is_directory(path, error)))
+    return bad("is no folder and cannot be made one");
+  if (access(path.c_str(), W_OK | X_OK) != 0) return bad("cannot be written to");
+  return absl::OkStatus();
 }
 
 absl::Status SaveOrElsewhere(const std::string &path, absl::string_view what,

@@ -27,6 +27,9 @@ absl::Status CheckOutputs(const Options &options, bool folder);
 absl::Status SaveOrElsewhere(const std::string &path, absl::string_view what,
                              const std::function<absl::Status(const std::string &)> &save);
 
+// The folder `path` that `option` names, which is made unless it is there and can be written to.
+absl::Status MakeFolder(absl::string_view option, const std::string &path);
+
 }  // namespace commsched::run
 
 #endif  // COMMSCHED_TOOLS_CS_RUN_OUTPUTS_H

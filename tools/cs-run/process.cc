@@ -2,10 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tools/cs-run/process.h"
 
-#include <fcntl.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <string>
@@ -13,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "runtime/base/files.h"
 #include "tools/cs-run/child_report.h"
+#include "tools/support/StandardFiles.h"
 
 namespace commsched::run {
 namespace {
@@ -37,11 +39,15 @@ void OnBusError(int number, siginfo_t *info, void *) {
 }  // namespace
 
 void PrepareProcess() {
-  for (int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    if (fcntl(fd, F_GETFD) < 0 &&
-        open("/dev/null", fd == STDERR_FILENO ? O_WRONLY : O_RDONLY) != fd)
-      _exit(1);
-  signal(SIGXFSZ, SIG_IGN);
+  openStandardFiles();
+  takeLimitsForErrors();
+  // Ranks have connections with many others; what is usual is for programs that use select().
+  constexpr rlim_t kFiles = 1 << 16;
+  rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < std::min(kFiles, limit.rlim_max)) {
+    limit.rlim_cur = std::min(kFiles, limit.rlim_max);
+    setrlimit(RLIMIT_NOFILE, &limit);
+  }
   struct sigaction action = {};
   action.sa_sigaction = OnBusError;
   action.sa_flags = SA_SIGINFO;

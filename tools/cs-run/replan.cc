@@ -14,6 +14,7 @@
 #include "runtime/replanning/plan_tuner.h"
 #include "runtime/replanning/planning_command.h"
 #include "runtime/replanning/replacement.h"
+#include "tools/cs-run/outputs.h"
 
 namespace commsched::run {
 namespace {
@@ -66,11 +67,7 @@ absl::Status CheckReplan(const Options &o) {
     return CheckMeasures("--tune", o);
   }
   if (o.replan.empty()) {
-    if (o.replan_every != 0 || o.replan_when_off != 0 || o.replan_window != 0 ||
-        o.replan_deadline != absl::ZeroDuration() || !o.replan_folder.empty())
-      return bad(
-          "--replan-every, --replan-when-off, --replan-window, --replan-deadline "
-          "and --replan-folder need --replan");
+    if (!o.replan_folder.empty()) return bad("--replan-folder needs --replan or --tune");
     return absl::OkStatus();
   }
   if (absl::Status s = runtime::CheckPlanningCommand(o.replan); !s.ok())
@@ -83,6 +80,8 @@ absl::Status CheckReplan(const Options &o) {
 absl::Status CheckReplan(const Options &options, const runtime::PlanImage &image) {
   if (!Replans(options)) return absl::OkStatus();
   const bool has_servers = !image.servers().servers.empty();
+  if (!options.replan_folder.empty() && options.rank <= 0 && !options.spawned)
+    if (absl::Status s = MakeFolder("--replan-folder", options.replan_folder); !s.ok()) return s;
   if (has_servers && options.tune.empty())
     return absl::InvalidArgumentError("--replan goes without parameter servers, whose links it does not measure");
   if (has_servers && options.rank >= 0 && options.peers.empty() && image.nodes() > 1)

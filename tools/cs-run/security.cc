@@ -42,13 +42,19 @@ absl::Status CheckSecurity(const Options &o) {
     return Bad("--insecure goes without --spawn, which makes a token of its own");
   if (o.listen_any && (!tls || o.token_file.empty()))
     return Bad("--listen-any needs --tls-ca, --tls-cert, --tls-key and --token-file");
+  if (o.listen_any && o.spawn != 0)
+    return Bad("--listen-any goes without --spawn, whose processes are all here");
   if (AnyGiven(o) && (o.simulate || o.arena_info || !o.check_against.empty() ||
                       o.transport == "in-process"))
     return Bad(absl::StrCat(kOptions, " need connections to other processes"));
   if (o.no_shared_memory && (o.simulate || o.arena_info || !o.check_against.empty() ||
                              o.transport == "in-process" || o.transport == "mpi"))
     return Bad(kNotShared);
-  const bool connected = o.rank >= 0 || o.is_server();
+  return absl::OkStatus();
+}
+
+absl::Status CheckSecret(const Options &o) {
+  const bool connected = (o.rank >= 0 || o.is_server()) && !o.arena_info;
   if (connected && o.token.empty() && o.token_file.empty() && !o.insecure)
     return Bad(
         "processes of a job must share a secret: --token-file FILE, or "

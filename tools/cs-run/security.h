@@ -18,9 +18,11 @@
 
 namespace commsched::run {
 
-// Of the options alone: what does not go together, and that processes which are
-// told where they run share a secret, or are told to do without.
+// Of the options alone: what does not go together.
 absl::Status CheckSecurity(const Options &options);
+// That a process which is told where it runs shares a secret, or is told to do without. After all other checks of
+// options: nobody is asked for one that is then refused.
+absl::Status CheckSecret(const Options &options);
 // Once it is known how this process is connected (ApplyLaunch): nothing of it is
 // given where nothing uses it.
 absl::Status CheckSecurityUsed(const Options &options);

@@ -28,13 +28,26 @@ absl::Status OfServer(int index, const absl::Status &status) {
 
 }  // namespace
 
-absl::Status CheckServers(const Options &options,
-                          const runtime::PlanImage &image) {
-  const size_t servers = image.servers().servers.size();
+absl::Status CheckNumber(const Options &options, const runtime::PlanImage &image) {
+  const size_t nodes = size_t(image.nodes()), servers = image.servers().servers.size();
+  if (options.rank >= 0 && size_t(options.rank) >= nodes)
+    return absl::InvalidArgumentError(
+        absl::StrCat("--rank must be below the number of trainers ", nodes,
+                     ", got: ", options.rank));
   if (servers == 0 && (options.is_server() || options.has_servers()))
     return absl::InvalidArgumentError(absl::StrCat(
         "plan has no parameter servers, got: ",
         options.is_server() ? "--role server" : "--servers"));
+  if (options.is_server() && size_t(options.index) >= servers)
+    return absl::InvalidArgumentError(
+        absl::StrCat("--index must be below the number of servers ", servers,
+                     ", got: ", options.index));
+  return absl::OkStatus();
+}
+
+absl::Status CheckServers(const Options &options,
+                          const runtime::PlanImage &image) {
+  const size_t servers = image.servers().servers.size();
   // Between them trainers have gradients that no checkpoint has.
   const uint32_t merge = image.servers().merge;
   if (servers != 0 && options.checkpoint_every != 0 &&
@@ -43,10 +56,6 @@ absl::Status CheckServers(const Options &options,
     return absl::InvalidArgumentError(
         absl::StrCat("--checkpoint-every must be a multiple of the plan's merge ", merge,
                      ", got: ", options.checkpoint_every));
-  if (options.is_server() && size_t(options.index) >= servers)
-    return absl::InvalidArgumentError(
-        absl::StrCat("--index must be below the number of servers ", servers,
-                     ", got: ", options.index));
   if (options.rank >= 0 && options.servers.size() != servers)
     return absl::InvalidArgumentError(
         absl::StrCat("plan has ", servers,

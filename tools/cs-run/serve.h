@@ -24,6 +24,9 @@ namespace commsched::run {
 // Whether the options fit to the servers that the plan has.
 absl::Status CheckServers(const Options &options, const runtime::PlanImage &image);
 
+// Whether the plan has the process that --rank or --index names.
+absl::Status CheckNumber(const Options &options, const runtime::PlanImage &image);
+
 // For Session::OneRank. `run_digest` must be the same of all trainers.
 runtime::ConnectServersFunction ServersConnector(
     const Options &options, const runtime::PlanImage &image, uint64_t run_digest);

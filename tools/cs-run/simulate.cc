@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/files.h"
@@ -31,35 +32,39 @@ absl::Status ReadText(const std::string &path, const char *option, std::string *
     return absl::Status(file.status().code(),
                         absl::StrCat(option, ": ", file.status().message()));
   *text = std::string((*file)->bytes());
+  // As text it would be taken for none.
+  if (text->empty()) return absl::InvalidArgumentError(absl::StrCat(option, ": ", path, ": is empty"));
   return absl::OkStatus();
+}
+
+// Names the file that an error is about: Simulate() has only what is in it.
+absl::Status OfFile(const Options &o, const absl::Status &status) {
+  for (const auto &[begin, path] : {std::pair("profile ", &o.read_profile), std::pair("calibration ", &o.read_calibration),
+                                    std::pair("log of nccl-tests", &o.read_nccl_tests)})
+    if (!path->empty() && absl::StartsWith(status.message(), begin))
+      return absl::Status(status.code(), absl::StrCat(*path, ": ", status.message()));
+  return status;
 }
 
 }  // namespace
 
 std::map<std::string, Setter> SimulationSetters(Options *o) {
   runtime::SimulationOptions *s = &o->simulation;
-  const auto given = [o](auto set) {
-    return [o, set](const std::string &value) {
-      o->simulation_option = true;
-      return set(value);
-    };
+  const auto parsed = [s](absl::Status (*parse)(absl::string_view, runtime::SimulationOptions *)) {
+    return [parse, s](const std::string &v) { return parse(v, s); };
   };
-  const auto parsed = [&](absl::Status (*parse)(absl::string_view,
-                                                runtime::SimulationOptions *)) {
-    return given([parse, s](const std::string &v) { return parse(v, s); });
-  };
-  const auto number = [&](auto target) {
-    return given([target](const std::string &v) {
+  const auto number = [](auto target) {
+    return [target](const std::string &v) {
       absl::StatusOr<int64_t> value = Whole(v);
       if (value.ok()) *target = *value;
       return value.status();
-    });
+    };
   };
-  const auto path = [&](std::string *target) {
-    return given([target](const std::string &v) {
+  const auto path = [](std::string *target) {
+    return [target](const std::string &v) {
       *target = v;
       return absl::OkStatus();
-    });
+    };
   };
   return {{"--what-if", parsed(runtime::ParseWhatIf)},
           {"--straggler", parsed(runtime::ParseStraggler)},
@@ -76,21 +81,7 @@ std::map<std::string, Setter> SimulationSetters(Options *o) {
 }
 
 absl::Status CheckSimulate(const Options &o) {
-  if (!o.simulate && (o.simulation_option || o.simulation.every_rank ||
-                      o.simulation.in_order))
-    return absl::InvalidArgumentError(
-        "--what-if, --straggler, --jitter, --link..., --engine-ns, --read-profile, "
-        "--read-calibration, --read-nccl-tests, --in-order and --every-rank need --simulate");
-  if (!o.simulate) return absl::OkStatus();
-  if (!o.batch.empty() || !o.init.empty() || !o.resume.empty() || o.epochs ||
-      !o.calls.empty() || !o.eval.empty() || !o.save_params.empty() ||
-      !o.checkpoint.empty() || !o.profile.empty() || !o.calibrate.empty() ||
-      !o.transport.empty() || o.spawn != 0 || o.rank >= 0 || !o.role.empty() ||
-      o.emulate || o.arena_info)
-    return absl::InvalidArgumentError(
-        "--simulate runs nothing: it goes with --steps, --trace, --metrics-json and "
-        "its own options only");
-  if (o.steps && *o.steps == 0)
+  if (o.simulate && o.steps && *o.steps == 0)
     return absl::InvalidArgumentError("--simulate needs --steps of at least 1");
   return absl::OkStatus();
 }
@@ -117,7 +108,7 @@ absl::Status RunSimulation(const Options &o, const runtime::PlanImage &image) {
   runtime::TraceRecorder trace{runtime::Clock::time_point()};
   if (!o.trace.empty()) simulation.trace = &trace;
   auto result = runtime::Simulate(image, simulation);
-  if (!result.ok()) return result.status();
+  if (!result.ok()) return OfFile(o, result.status());
   std::fputs(runtime::SimulationText(*result).c_str(), stdout);
   if (!o.metrics_json.empty())
     status = runtime::WriteFileAtomically(o.metrics_json, {SimulationJson(*result)});

@@ -16,10 +16,12 @@
 #include <cstring>
 #include <memory>
 #include <tuple>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/time/time.h"
 #include "launch/job_folder.h"
 #include "launch/peers.h"
@@ -345,6 +347,11 @@ void Cluster::Reap(Child &child) {
   if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
   if (WIFEXITED(status)) outcome.exit_status = WEXITSTATUS(status);
   outcome.report = ReadReport(child.report, &outcome.reported);
+  // What cannot be written is the file that was asked for.
+  for (const auto &[part, whole] : {std::pair(child.trace, options_.trace), std::pair(child.profile, options_.profile)})
+    if (!part.empty() && !outcome.report.ok())
+      outcome.report = absl::Status(outcome.report.code(),
+                                    absl::StrReplaceAll(outcome.report.message(), {{part, whole}}));
   failed_ |= status != 0;
   if (status != 0 && exit_status_ == 0) exit_status_ = 1;
 }

@@ -3,218 +3,34 @@
 #include "tools/cs-run/train.h"
 
 #include <algorithm>
-#include <deque>
-#include <filesystem>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "runtime/data/dataset.h"
-#include "runtime/data/tensor_file.h"
 #include "runtime/session/checkpoint.h"
 #include "runtime/session/job_files.h"
 #include "runtime/session/rank_state.h"
-#include "tools/cs-run/nan_watch.h"
 #include "tools/cs-run/outputs.h"
-#include "tools/cs-run/report.h"
+#include "tools/cs-run/trainer.h"
 
 namespace commsched::run {
 namespace {
-
-using runtime::Dataset;
-using runtime::FunctionProgram;
-using runtime::Session;
 
 // Steps whose metrics are fetched later, so that printing does not hold up
 // the pipeline: more than are ever in flight or queued.
 constexpr size_t kMetricsLag = 5;
 
-class Trainer {
- public:
-  Trainer(const Options &options, Session *session, runtime::StopPoint *stop)
-      : options_(options),
-        session_(session),
-        stop_(stop),
-        silent_(session->program().rank != 0),
-        all_here_(int(session->local_ranks()) == session->image().nodes()),
-        saves_params_(!options.save_params.empty() &&
-                      (!silent_ || (!options.spawned && options.world == 0) ||
-                       (session->program().role > 0 && session->program().worker == 0))),
-        nan_(session, options.stop_on_nan,
-             [this](const std::string &text) { report_->Warn(text); }) {}
+}  // namespace
 
-  absl::Status Run();
-
- private:
-  absl::Status OpenData();
-  absl::Status Initialise();
-  absl::Status GoOn();
-  absl::Status InitialiseOfServers();
-  absl::Status CountSteps();
-  absl::Status Steps();
-  absl::Status FlushMetrics(size_t keep);
-  absl::Status CallOnce(const std::string &name);
-  absl::Status Evaluate();
-  absl::Status Queue(int f, Dataset *data, std::vector<uint64_t> *calls);
-  absl::StatusOr<std::vector<double>> MeanOf(int f, const std::vector<uint64_t> &calls);
-  absl::Status Checkpoint();
-  std::string ParametersPath() const;
-  Metrics Named(int function, const std::vector<double> &values) const;
-  const FunctionProgram &function(int f) const {
-    return session_->program().functions[size_t(f)];
-  }
-  runtime::BatchSource *Source(Dataset *data) {
-    if (data == nullptr && options_.emulate) return &zeros_;
-    return data;
-  }
-  absl::StatusOr<std::unique_ptr<Dataset>> Open(const std::string &path, int f) {
-    return Dataset::Open(path, UsersOf(f), {options_.shuffle, options_.seed});
-  }
-  // The functions of this number, of all ranks here that have one of their own.
-  std::vector<Dataset::User> UsersOf(int f) {
-    std::vector<Dataset::User> users;
-    int last = -2;
-    for (size_t r = 0; r < session_->local_ranks(); ++r) {
-      const runtime::Program &program = session_->executor(r).program();
-      if (std::exchange(last, program.role) == program.role) continue;
-      users.push_back({&program.functions[size_t(f)], program.workers});
-    }
-    return users;
-  }
-  bool HasBatches(int f) {
-    const std::vector<Dataset::User> users = UsersOf(f);
-    return std::any_of(users.begin(), users.end(), [](const Dataset::User &user) {
-      return !user.function->batches.empty();
-    });
-  }
-
-  const Options &options_;
-  Session *const session_;
-  runtime::StopPoint *const stop_;
-  const bool silent_;
-  const bool all_here_;  // the ranks
-  // Rank 0, who is asked by hand, and the first rank of each step that is another.
-  const bool saves_params_;
-  NanWatch nan_;
-  std::optional<Report> report_;
-  int step_ = -1, eval_ = -1;  // functions
-  std::unique_ptr<Dataset> data_, eval_data_;
-  runtime::ZeroBatch zeros_;                           // in emulation, if there is no data
-  bool kept_ = false;                                  // a checkpoint is not replaced
-  std::optional<uint64_t> saved_;                      // the steps of the last checkpoint of this job
-  std::string warning_;                                // of what it goes on from
-  uint64_t done_ = 0;                                  // steps, those before a resume included
-  uint64_t steps_ = 0;                                 // to do
-  std::deque<std::pair<uint64_t, uint64_t>> pending_;  // step, call
-};
+using runtime::Dataset;
+using runtime::FunctionProgram;
 
 Metrics Trainer::Named(int f, const std::vector<double> &values) const {
   Metrics metrics;
   for (size_t i = 0; i < values.size(); ++i)
     metrics.emplace_back(function(f).outputs[i].metric, values[i]);
   return metrics;
-}
-
-absl::Status Trainer::OpenData() {
-  const runtime::Program &program = session_->program();
-  if (auto step = FindFunction(program, nullptr); step.ok()) step_ = *step;
-  if (!options_.eval.empty()) {
-    absl::StatusOr<int> eval = FindFunction(program, options_.eval.c_str());
-    if (!eval.ok()) return eval.status();
-    eval_ = *eval;
-  }
-  for (const std::string &name : options_.calls)
-    if (auto f = FindFunction(program, name.c_str()); !f.ok()) return f.status();
-  if (!options_.batch.empty() && step_ >= 0 && HasBatches(step_)) {
-    auto data = Open(options_.batch, step_);
-    if (!data.ok()) return data.status();
-    data_ = *std::move(data);
-  }
-  if (eval_ >= 0 && HasBatches(eval_)) {
-    const std::string &path =
-        options_.eval_batch.empty() ? options_.batch : options_.eval_batch;
-    if (path.empty() && options_.emulate) return absl::OkStatus();
-    if (path.empty())
-      return absl::InvalidArgumentError(
-          absl::StrCat("function @", options_.eval, " needs batch \"",
-                       function(eval_).batches[0].name, "\": give --eval-batch"));
-    auto data = Dataset::Open(path, UsersOf(eval_), {});
-    if (!data.ok()) return data.status();
-    eval_data_ = *std::move(data);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status Trainer::Initialise() {
-  if (options_.has_servers()) return InitialiseOfServers();
-  if (!session_->image().workers().empty() && !all_here_ &&
-      !(options_.resume.empty() && options_.checkpoint.empty()))
-    return absl::UnimplementedError(
-        "ranks of the plan run different steps: checkpoints need all of them in one process");
-  if (!options_.resume.empty()) return GoOn();
-  return InitialValues(options_, session_);
-}
-
-absl::Status Trainer::GoOn() {
-  const std::string file = runtime::WholeCheckpoint(options_.resume);
-  absl::StatusOr<uint64_t> done = LoadCheckpoint(session_, options_.resume);
-  if (!done.ok()) return done.status();
-  done_ = *done;
-  if (file != options_.resume)
-    warning_ = absl::StrCat("warning: ", options_.resume,
-                            ": not all ranks have written what belongs to it: goes on from ", file);
-  std::error_code error;
-  if (!options_.checkpoint.empty() &&
-      std::filesystem::equivalent(options_.checkpoint, options_.resume, error)) {
-    saved_ = done_;
-    RemoveLaterRankState(session_, options_.checkpoint, done_);
-  }
-  return absl::OkStatus();
-}
-
-// The servers know where the job is.
-absl::Status Trainer::InitialiseOfServers() {
-  done_ = session_->first_step();
-  const std::string &from = options_.resume_job.empty() ? options_.resume : options_.resume_job;
-  absl::StatusOr<runtime::JobFiles> files = runtime::JobFiles::Of(session_->image(), from);
-  if (!files.ok()) return files.status();
-  if (done_ == 0 && (from.empty() || files->NewestWhole() != done_))
-    return InitialValues(options_, session_);
-  const auto own = OwnValues(session_->image(), session_->program());
-  if (own.empty()) return absl::OkStatus();
-  if (from.empty())
-    return absl::FailedPreconditionError(absl::StrCat(
-        "rank ", session_->program().rank, ": the servers have ", done_,
-        " steps behind them, but \"", session_->values()[own[0]].name,
-        "\" is the trainers', and not in the servers' checkpoints: give --resume-job"));
-  return LoadOwnValues(session_, *files, done_);
-}
-
-absl::Status Trainer::CountSteps() {
-  if (options_.steps) {
-    steps_ = *options_.steps;
-  } else if (options_.epochs && data_ != nullptr) {
-    uint64_t total = 0;
-    if (__builtin_mul_overflow(*options_.epochs, data_->batches_per_epoch(), &total))
-      total = std::numeric_limits<uint64_t>::max();
-    steps_ = total > done_ ? total - done_ : 0;
-  } else if (data_ != nullptr) {
-    steps_ = data_->batches_per_epoch();
-  } else if (step_ >= 0 && function(step_).batches.empty()) {
-    steps_ = options_.calls.empty() && eval_ < 0 ? 1 : 0;
-  } else if (step_ >= 0 && options_.calls.empty() && eval_ < 0) {
-    steps_ = 1;  // for the error below
-  }
-  if (steps_ != 0 && step_ < 0)
-    return absl::InvalidArgumentError("plan has no training step");
-  if (steps_ != 0 && data_ == nullptr && !options_.emulate &&
-      !function(step_).batches.empty())
-    return absl::InvalidArgumentError(
-        absl::StrCat("function @", function(step_).name, " needs batch \"",
-                     function(step_).batches[0].name, "\": give --batch"));
-  return absl::OkStatus();
 }
 
 absl::Status Trainer::CallOnce(const std::string &name) {
@@ -406,36 +222,6 @@ absl::Status Trainer::Run() {
   if (!options_.metrics_json.empty())
     return report_->WriteJson(options_.metrics_json);
   return absl::OkStatus();
-}
-
-}  // namespace
-
-absl::Status InitialValues(const Options &options, Session *session) {
-  const auto &slots = session->values();
-  absl::StatusOr<int> init = FindFunction(session->program(), "init");
-  std::optional<runtime::TensorFile> file;
-  std::string missing;
-  for (const auto &slot : slots)  // what is each rank's own begins at zero
-    if (missing.empty() && !slot.per_rank) missing = slot.name;
-  if (!options.init.empty()) {
-    auto read = runtime::ReadTensorFile(options.init);
-    if (!read.ok()) return read.status();
-    file = *std::move(read);
-    missing.clear();
-    for (const auto &slot : slots)
-      if (missing.empty() && !slot.per_rank && file->tensors.count(slot.name) == 0)
-        missing = slot.name;
-  }
-  if (!missing.empty() && !init.ok() && !file && options.emulate)
-    return absl::OkStatus();
-  if (!missing.empty() && !init.ok() && !file)
-    return absl::InvalidArgumentError(
-        absl::StrCat("\"", missing,
-                     "\" has no initial value: the plan has no @init, give --init"));
-  if (!missing.empty() && init.ok())
-    if (auto call = session->Call(*init, nullptr); !call.ok())
-      return call.status();
-  return file ? SetSlots(session, *file, !init.ok()) : absl::OkStatus();
 }
 
 absl::Status Train(const Options &options, runtime::Session *session,

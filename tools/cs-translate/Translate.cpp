@@ -6,6 +6,7 @@
 
 #include "tools/cs-translate/Translate.h"
 
+#include "ir/OutputFile.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Support/FileUtilities.h"
@@ -14,7 +15,6 @@
 #include "tools/support/ToolOptions.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/SourceMgr.h"
-#include "llvm/Support/ToolOutputFile.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -78,6 +78,57 @@ int fail(const llvm::Twine &why) {
   return EXIT_FAILURE;
 }
 
+/// Of the translation that was asked for.
+StringRef nameOf(Options &options) {
+  auto &parser = options.translations.getParser();
+  for (unsigned i = 0; i < parser.getNumOptions(); ++i) {
+    const Translation *named = nullptr;
+    StringRef name = parser.getOption(i);
+    if (!parser.parse(options.translations, name, "", named) && named == options.translations[0])
+      return name;
+  }
+  return "";
+}
+
+/// Options that are of use in some translations only.
+struct Use {
+  const char *option;
+  std::initializer_list<const char *> translations;
+};
+const Use kUses[] = {
+    {"target-cpu", {"mlir-to-plan"}},
+    {"plan-summary", {"mlir-to-plan"}},
+    {"linker", {"mlir-to-plan"}},
+    {"print-stage", {"mlir-to-plan", "mlir-to-cuda"}},
+    {"libdevice", {"mlir-to-plan", "mlir-to-cuda"}},
+    {"profile-batch", {"import-pipedream", "import-kungfu", "import-aicb"}},
+    {"profile-activations", {"import-pipedream"}},
+    {"profile-gradient-order", {"import-kungfu"}},
+    {"allow-unregistered-dialect", {"mlir-to-plan", "mlir-to-cuda", "mlir-to-chakra"}},
+};
+
+/// Empty, or which option that was given `translation` has no use for, says nothing, or is there twice.
+std::string findUnused(StringRef translation, ArrayRef<char *> words) {
+  auto &options = llvm::cl::getRegisteredOptions();
+  for (const Use &use : kUses) {
+    auto found = options.find(use.option);
+    std::string name = std::string("--") + use.option;
+    if (found != options.end() && found->second->getNumOccurrences() > 1)
+      return name + " must be there once";
+    if (llvm::any_of(words, [&](StringRef word) { return word == name + "=" || word == name.substr(1) + "="; }))
+      return name + " must have a value";
+    if (found == options.end() || found->second->getNumOccurrences() == 0 ||
+        llvm::is_contained(use.translations, translation))
+      continue;
+    std::string text = name + " must go with ";
+    llvm::raw_string_ostream os(text);
+    llvm::interleave(use.translations, os, [&](const char *name) { os << "--" << name; }, " or ");
+    os << ", got: --" << translation;
+    return text;
+  }
+  return "";
+}
+
 } // namespace
 
 int commsched::translate(int argc, char **argv) {
@@ -89,11 +140,13 @@ int commsched::translate(int argc, char **argv) {
     return fail("one translation must be named, got: " +
                 llvm::Twine(options.translations.size()) + "; see cs-translate --help");
   const Translation &translation = *options.translations[0];
+  if (std::string why = findUnused(nameOf(options), ArrayRef(argv, argc)); !why.empty())
+    return fail(why);
   std::string error;
   std::unique_ptr<llvm::MemoryBuffer> input = openInputFile(options.input, &error);
   if (!input)
     return fail(error);
-  std::unique_ptr<llvm::ToolOutputFile> output = openOutputFile(options.output, &error);
+  std::unique_ptr<OutputFile> output = OutputFile::open(options.output, &error);
   if (!output)
     return fail(error);
   auto each = [&](std::unique_ptr<llvm::MemoryBuffer> piece, raw_ostream &os) {
@@ -102,12 +155,7 @@ int commsched::translate(int argc, char **argv) {
   StringRef marker = options.split ? StringRef(kDefaultSplitMarker) : StringRef();
   if (failed(splitAndProcessBuffer(std::move(input), each, output->os(), marker)))
     return EXIT_FAILURE;
-  output->os().flush();
-  if (std::error_code written = output->os().error()) {
-    output->os().clear_error();
-    StringRef name = options.output == "-" ? "stdout" : StringRef(options.output);
-    return fail("cannot write " + name + ": " + written.message());
-  }
-  output->keep();
+  if (std::string why = output->keep(); !why.empty())
+    return fail("cannot write " + (options.output == "-" ? "stdout" : StringRef(options.output)) + ": " + why);
   return EXIT_SUCCESS;
 }

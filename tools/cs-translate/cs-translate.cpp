@@ -10,12 +10,14 @@
 #include "passes/profile/ImportProfile.h"
 #include "tools/cs-translate/Translate.h"
 #include "tools/support/CrashReport.h"
+#include "tools/support/StandardFiles.h"
 #include "tools/support/ToolOptions.h"
 #include "llvm/Support/InitLLVM.h"
 
 extern "C" int commsched_cs_translate(int argc, char **argv) {
   commsched::reportCrashesAsErrors(argv);
   llvm::InitLLVM init(argc, argv);
+  commsched::takeLimitsForErrors();
   commsched::leaveOpsOutOfDiagnostics();
   commsched::printOwnVersion("cs-translate");
   commsched::registerPlanTranslations();

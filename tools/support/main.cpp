@@ -5,10 +5,12 @@
 // wheel has in one library with the others (tools/CMakeLists.txt).
 
 #include "tools/support/EndWithStarter.h"
+#include "tools/support/StandardFiles.h"
 
 extern "C" int COMMSCHED_TOOL(int argc, char **argv);
 
 int main(int argc, char **argv) {
+  commsched::openStandardFiles();
   commsched::endWithStarter();
   return COMMSCHED_TOOL(argc, argv);
 }

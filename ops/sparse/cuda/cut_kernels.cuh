@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The kernels that write what a cut selects, in the order of the array.
+// The kernels that write what a cut of MSTopK selects, in the order of the array.
 // Compiled by nvcc, and for the tests by a C++ compiler with an emulation of
 // what they use of CUDA. Nothing depends on the order in which blocks run.
 #ifndef COMMSCHED_OPS_SPARSE_CUDA_CUT_KERNELS_CUH
@@ -14,34 +14,13 @@
 
 namespace commsched::ops::sparse::cuda {
 
-__device__ inline bool IsRefused(const Item &item) {
-  return item.refused != nullptr && (item.refused[0] | item.refused[1]) != 0;
-}
-
-// Whether the candidates hold what is to be selected.
-__device__ inline bool UseCandidates(const Item &item, const State &state) {
-  return state.candidates >= uint64_t(item.k);
-}
-
-// function(bits, place in the array, whether there is one) for the candidates
-// of a tile, or all its elements, in order, 32 at a time: by all lanes of a
-// warp.
+// function(bits, place in the array, whether there is one) for the elements of
+// a tile, in order, 32 at a time: by all lanes of a warp.
 template <class F, class Function>
-__device__ inline void ForTile(const Item &item, bool candidates, int64_t tile,
+__device__ inline void ForTile(const Item &item, int64_t tile,
                                Function function) {
   using S = typename F::Storage;
   const int64_t begin = tile * kTile;
-  // Of MSTopK there are no counts.
-  const uint32_t count = candidates ? item.tile_count[tile] : kManyCandidates;
-  if (count != kManyCandidates) {
-    const int64_t slot = tile * item.slots;
-    for (uint32_t i = uint32_t(Lane()); i - Lane() < count; i += kWarp) {
-      const bool there = i < count;
-      function(there ? item.bits[slot + i] : 0,
-               there ? begin + item.at[slot + i] : 0, there);
-    }
-    return;
-  }
   const auto *array =
       static_cast<const S *>(item.residual != nullptr ? item.sum : item.x);
   for (int i = 0; i < kPerLane && begin + i * kWarp < item.size; ++i) {
@@ -65,14 +44,13 @@ __global__ void __launch_bounds__(kThreads, 6)
   if (item.k == 0 || state.non_finite != 0 || IsRefused(item)) return;
   if (threadIdx.x == 0) group_above = group_within = 0;
   __syncthreads();
-  const bool candidates = UseCandidates(item, state);
   const Cut cut = state.cut;
   const uint32_t group = blockIdx.x - item.first_group;
   const int64_t first =
       int64_t(group) * kGroupTiles + WarpNumber() * kTilesOfWarp;
   for (int64_t tile = first; tile < first + kTilesOfWarp; ++tile) {
     uint32_t above = 0, within = 0;
-    ForTile<F>(item, candidates, tile, [&](uint32_t bits, int64_t, bool there) {
+    ForTile<F>(item, tile, [&](uint32_t bits, int64_t, bool there) {
       const uint32_t magnitude = bits & F::kMagnitude;
       above += there && magnitude >= cut.high;
       within += there && magnitude >= cut.low && magnitude < cut.high;
@@ -105,7 +83,6 @@ __global__ void EmitKernel(const Item *items, const State *states,
   const Item &item = items[number];
   const State &state = states[number];
   if (item.k == 0 || state.non_finite != 0 || IsRefused(item)) return;
-  const bool candidates = UseCandidates(item, state);
   const Cut cut = state.cut;
   const uint32_t group = blockIdx.x - item.first_group;
   // Each warp adds up the tiles of the group before its own.
@@ -119,7 +96,7 @@ __global__ void EmitKernel(const Item *items, const State *states,
     uint32_t above = __shfl_sync(kAll, above_before, t);
     uint32_t within = __shfl_sync(kAll, within_before, t);
     ForTile<F>(
-        item, candidates, int64_t(group) * kGroupTiles + t,
+        item, int64_t(group) * kGroupTiles + t,
         [&](uint32_t bits, int64_t at, bool there) {
           const uint32_t magnitude = bits & F::kMagnitude;
           const bool is_above = there && magnitude >= cut.high;

@@ -18,16 +18,12 @@
 
 namespace commsched::ops::sparse::cuda {
 
-// Elements as bits. Shift(p) is where the bits that are known before pass p
-// begin.
+// Elements as bits; a magnitude has kBits.
 struct DeviceF32 {
   using Storage = uint32_t;
   static constexpr uint32_t kMagnitude = 0x7fffffff;
   static constexpr int32_t kInfinity = 0x7f800000;
-  static constexpr int kPassCount = 3;
-  static __device__ int Shift(int pass) {
-    return pass == 0 ? 31 : 30 - 10 * pass;
-  }
+  static constexpr int kBits = 31;
   static __device__ float Load(uint32_t v) { return bits::ToFloat(v); }
   static __device__ uint32_t Store(float v) { return bits::FromFloat(v); }
 };
@@ -35,10 +31,7 @@ struct DeviceBF16 {
   using Storage = uint16_t;
   static constexpr uint32_t kMagnitude = 0x7fff;
   static constexpr int32_t kInfinity = 0x7f80;
-  static constexpr int kPassCount = 2;
-  static __device__ int Shift(int pass) {
-    return pass == 0 ? 15 : 8 - 4 * pass;
-  }
+  static constexpr int kBits = 15;
   static __device__ float Load(uint16_t v) { return bits::BFloat16ToFloat(v); }
   static __device__ uint16_t Store(float v) { return bits::FloatToBFloat16(v); }
 };
@@ -46,10 +39,7 @@ struct DeviceF16 {
   using Storage = uint16_t;
   static constexpr uint32_t kMagnitude = 0x7fff;
   static constexpr int32_t kInfinity = 0x7c00;
-  static constexpr int kPassCount = 2;
-  static __device__ int Shift(int pass) {
-    return pass == 0 ? 15 : 8 - 4 * pass;
-  }
+  static constexpr int kBits = 15;
   static __device__ float Load(uint16_t v) { return bits::HalfToFloat(v); }
   static __device__ uint16_t Store(float v) { return bits::FloatToHalf(v); }
 };
@@ -81,6 +71,133 @@ __device__ inline uint32_t WarpPrefix(uint32_t v) {
     if (Lane() >= d) sum += other;
   }
   return sum - v;
+}
+
+// 16 bytes.
+template <class F>
+struct alignas(16) Vector {
+  static constexpr int kCount = 16 / sizeof(typename F::Storage);
+  uint32_t words[4];
+  __device__ uint32_t Get(int i) const {
+    if constexpr (kCount == 4) return words[i];
+    return (words[i / 2] >> (i % 2 * 16)) & 0xffff;
+  }
+  __device__ void Set(int i, uint32_t v) {
+    if constexpr (kCount == 4)
+      words[i] = v;
+    else if (i % 2 == 0)
+      words[i / 2] = (words[i / 2] & 0xffff0000u) | v;
+    else
+      words[i / 2] = (words[i / 2] & 0xffff) | v << 16;
+  }
+};
+__device__ inline bool IsAligned(const void *p) {
+  return reinterpret_cast<uintptr_t>(p) % 16 == 0;
+}
+// `count`: elements that there are, the others are 0. Data that is read once,
+// past what the caches hold.
+template <class F>
+__device__ inline Vector<F> LoadVector(const typename F::Storage *p,
+                                       bool aligned,
+                                       int count = Vector<F>::kCount) {
+  Vector<F> v = {};
+  if (aligned && count >= Vector<F>::kCount) {
+#ifdef __CUDACC__
+    const uint4 words = __ldcs(reinterpret_cast<const uint4 *>(p));
+    v.words[0] = words.x, v.words[1] = words.y;
+    v.words[2] = words.z, v.words[3] = words.w;
+#else
+    for (int i = 0; i < 4; ++i)
+      v.words[i] = reinterpret_cast<const uint32_t *>(p)[i];
+#endif
+  } else {
+    COMMSCHED_UNROLL
+    for (int i = 0; i < Vector<F>::kCount; ++i)
+      if (i < count) v.Set(i, p[i]);
+  }
+  return v;
+}
+// Rows of a warp, of which this lane has the vectors from p on; `whole`: all
+// that there is, aligned, else `count` elements from p on.
+template <class F, int kRows>
+__device__ inline void LoadVectors(Vector<F> (&v)[kRows],
+                                   const typename F::Storage *p, bool whole,
+                                   int count) {
+  constexpr int kRow = kWarp * Vector<F>::kCount;
+  if (whole) {
+    COMMSCHED_UNROLL
+    for (int i = 0; i < kRows; ++i) v[i] = LoadVector<F>(p + i * kRow, true);
+  } else {
+    COMMSCHED_UNROLL
+    for (int i = 0; i < kRows; ++i)
+      v[i] = LoadVector<F>(p + i * kRow, false, count - i * kRow);
+  }
+}
+template <class F>
+__device__ inline void StoreVector(const Vector<F> &v, typename F::Storage *p,
+                                   bool aligned, int count) {
+  if (aligned && count >= Vector<F>::kCount) {
+#ifdef __CUDACC__
+    // Not as a uint4, which the compiler might take for other memory than its
+    // elements, which are read again.
+    asm volatile("st.v4.u32 [%0], {%1, %2, %3, %4};"
+                 :
+                 : "l"(p), "r"(v.words[0]), "r"(v.words[1]), "r"(v.words[2]), "r"(v.words[3])
+                 : "memory");
+#else
+    for (int i = 0; i < 4; ++i) reinterpret_cast<uint32_t *>(p)[i] = v.words[i];
+#endif
+  } else {
+    COMMSCHED_UNROLL
+    for (int i = 0; i < Vector<F>::kCount; ++i)
+      if (i < count) p[i] = typename F::Storage(v.Get(i));
+  }
+}
+
+__device__ inline bool IsRefused(const Item &item) {
+  return item.refused != nullptr && (item.refused[0] | item.refused[1]) != 0;
+}
+
+// Of numbers that other blocks change meanwhile.
+__device__ inline uint32_t LoadAtomic(uint32_t *p) {
+#ifdef __CUDACC__
+  uint32_t v;
+  asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+  return v;
+#else
+  return EmulateAtomicLoad(p);
+#endif
+}
+__device__ inline unsigned long long LoadAtomic(unsigned long long *p) {
+#ifdef __CUDACC__
+  unsigned long long v;
+  asm volatile("ld.acquire.gpu.global.u64 %0, [%1];" : "=l"(v) : "l"(p) : "memory");
+  return v;
+#else
+  return EmulateAtomicLoad(p);
+#endif
+}
+// Orders what a thread did before and does behind it, for all blocks.
+__device__ inline void Fence() {
+#ifdef __CUDACC__
+  asm volatile("fence.acq_rel.gpu;" : : : "memory");
+#else
+  __threadfence();
+#endif
+}
+// Lets other blocks go on.
+__device__ inline void Pause() {
+#ifdef __CUDACC__
+  __nanosleep(40);
+#else
+  EmulatePause();
+#endif
+}
+// Soon 128 bytes from `p` on are read.
+__device__ inline void Prefetch([[maybe_unused]] const void *p) {
+#ifdef __CUDACC__
+  asm volatile("prefetch.global.L2 [%0];" : : "l"(p));
+#endif
 }
 
 // Whether this block is the last of `blocks` to come here; what the others

@@ -15,9 +15,9 @@
 
 namespace commsched::ops::sparse::cuda {
 
-int EnqueueTopK(int element, int index, const Item *items, State *states,
-                const uint32_t *group_item, uint32_t item_count,
-                uint32_t group_count, void *stream);
+// How many blocks of exact selection the current device runs at once.
+int ExactBlocks(int element, int index, uint32_t *blocks);
+int EnqueueExact(int element, int index, const Batch &batch, void *stream);
 
 int EnqueueMsTopK(int element, int index, const Item *items, State *states,
                   const uint32_t *group_item, uint32_t group_count, int steps,

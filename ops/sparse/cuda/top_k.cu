@@ -6,14 +6,29 @@
 
 namespace commsched::ops::sparse::cuda {
 
-int EnqueueTopK(int element, int index, const Item *items, State *states,
-                const uint32_t *group_item, uint32_t item_count,
-                uint32_t group_count, void *stream) {
+int ExactBlocks(int element, int index, uint32_t *blocks) {
+  int device = 0, processors = 0, each = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess)
+    error = cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount,
+                                   device);
+  if (error == cudaSuccess)
+    WithDeviceFloat(element, [&](auto f) {
+      WithDeviceIndex(index, [&](auto i) {
+        error = cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+            &each, ExactKernel<decltype(f), decltype(i)>, kThreads, 0);
+      });
+    });
+  *blocks = uint32_t(processors * each);
+  return int(error);
+}
+
+int EnqueueExact(int element, int index, const Batch &batch, void *stream) {
   const StreamLaunch launch{static_cast<cudaStream_t>(stream)};
   WithDeviceFloat(element, [&](auto f) {
     WithDeviceIndex(index, [&](auto i) {
-      EnqueueExact<decltype(f), decltype(i)>(items, states, group_item,
-                                             item_count, group_count, launch);
+      launch(ExactKernel<decltype(f), decltype(i)>, batch.blocks, kThreads,
+             batch);
     });
   });
   return int(cudaGetLastError());

@@ -4,6 +4,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "ops/sparse/cuda/cuda_status.h"
 #include "ops/sparse/cuda/enqueue.h"
@@ -32,49 +34,60 @@ absl::StatusOr<TopKBatch> TopKBatch::Make(Element element, Element index,
   }
   const Tables tables =
       LayOut(arrays, options.method, static_cast<std::byte *>(scratch));
-  TopKBatch batch;
-  batch.element_ = element;
-  batch.index_ = index;
-  batch.options_ = options;
-  batch.items_ = tables.items.size();
-  batch.groups_ = tables.group_item.size();
-  batch.scratch_ = static_cast<std::byte *>(scratch);
-  batch.states_at_ = tables.states_at;
-  batch.items_at_ = tables.items_at;
-  batch.groups_at_ = tables.groups_at;
-  absl::Status s = FromCuda(
-      cudaMemcpy(batch.scratch_ + tables.items_at, tables.items.data(),
-                 tables.items.size() * sizeof(Item), cudaMemcpyHostToDevice),
-      "copy of the items");
-  if (s.ok())
-    s = FromCuda(
-        cudaMemcpy(batch.scratch_ + tables.groups_at, tables.group_item.data(),
-                   tables.group_item.size() * sizeof(uint32_t),
-                   cudaMemcpyHostToDevice),
-        "copy of the groups");
-  if (!s.ok()) return s;
-  return batch;
+  TopKBatch result;
+  result.element_ = element;
+  result.index_ = index;
+  result.options_ = options;
+  result.items_ = tables.items.size();
+  result.scratch_ = static_cast<std::byte *>(scratch);
+  const auto put = [&](size_t at, const void *from, size_t bytes) {
+    return cudaMemcpy(result.scratch_ + at, from, bytes,
+                      cudaMemcpyHostToDevice);
+  };
+  const auto put_all = [&](size_t at, const auto &all) {
+    return put(at, all.data(), all.size() * sizeof(all[0]));
+  };
+  const Progress none{};
+  int error = put_all(tables.items_at, tables.items);
+  if (error == 0) error = put_all(tables.units_at, tables.unit_item);
+  if (error == 0) error = put_all(tables.spans_at, tables.span_item);
+  if (error == 0) error = put(tables.progress_at, &none, sizeof(none));
+  Batch &batch = result.batch_;
+  if (error == 0 && options.method != TopKMethod::kMsTopK)
+    error = ExactBlocks(int(element), int(index), &batch.blocks);
+  if (absl::Status s = FromCuda(error, "preparation of a selection"); !s.ok())
+    return s;
+  const auto at = [&]<typename T>(size_t place, T *) {
+    return reinterpret_cast<T *>(result.scratch_ + place);
+  };
+  batch.items = at(tables.items_at, static_cast<Item *>(nullptr));
+  batch.states = at(tables.states_at, batch.states);
+  batch.progress = at(tables.progress_at, batch.progress);
+  batch.unit_item = at(tables.units_at, static_cast<uint32_t *>(nullptr));
+  batch.span_item = at(tables.spans_at, static_cast<uint32_t *>(nullptr));
+  batch.item_count = uint32_t(tables.items.size());
+  batch.unit_count = uint32_t(tables.unit_item.size());
+  batch.span_count = uint32_t(tables.span_item.size());
+  for (const Item &item : tables.items) batch.filled_count += item.size != 0;
+  batch.blocks = std::clamp(batch.unit_count, 1u, std::max(1u, batch.blocks));
+  return result;
 }
 
 absl::Status TopKBatch::Run(void *stream) const {
   if (items_ == 0) return absl::OkStatus();
+  if (options_.method != TopKMethod::kMsTopK)
+    return FromCuda(
+        EnqueueExact(int(element_), int(index_), batch_, stream), "selection");
   absl::Status s =
-      FromCuda(cudaMemsetAsync(scratch_ + states_at_, 0, items_ * sizeof(State),
+      FromCuda(cudaMemsetAsync(batch_.states, 0, items_ * sizeof(State),
                                static_cast<cudaStream_t>(stream)),
                "clearing the states");
   if (!s.ok()) return s;
-  const auto *items = reinterpret_cast<const Item *>(scratch_ + items_at_);
-  auto *states = reinterpret_cast<State *>(scratch_ + states_at_);
-  const auto *group_item =
-      reinterpret_cast<const uint32_t *>(scratch_ + groups_at_);
-  const int error =
-      options_.method == TopKMethod::kMsTopK
-          ? EnqueueMsTopK(int(element_), int(index_), items, states, group_item,
-                          uint32_t(groups_), options_.steps, options_.seed,
-                          options_.stop_early, stream)
-          : EnqueueTopK(int(element_), int(index_), items, states, group_item,
-                        uint32_t(items_), uint32_t(groups_), stream);
-  return FromCuda(error, "selection");
+  return FromCuda(
+      EnqueueMsTopK(int(element_), int(index_), batch_.items, batch_.states,
+                    batch_.unit_item, batch_.unit_count, options_.steps,
+                    options_.seed, options_.stop_early, stream),
+      "selection");
 }
 
 absl::StatusOr<std::vector<NonFinite>> TopKBatch::Wait(void *stream) const {
@@ -84,7 +97,7 @@ absl::StatusOr<std::vector<NonFinite>> TopKBatch::Wait(void *stream) const {
   std::vector<Head> heads(items_);
   absl::Status s =
       FromCuda(cudaMemcpy2DAsync(heads.data(), sizeof(Head),
-                                 scratch_ + states_at_, sizeof(State),
+                                 batch_.states, sizeof(State),
                                  sizeof(Head), items_, cudaMemcpyDeviceToHost,
                                  static_cast<cudaStream_t>(stream)),
                "copy of the states");

@@ -4,10 +4,12 @@
 // Selection on a CUDA device, from many arrays at once: the twin of
 // ops/sparse/top_k.h, which defines the answers.
 //
-// kExact and kSampled: a threshold from a sample; one read keeps what is larger
-// as candidates, and says whether these are enough; if not, the array itself is
-// searched. kHistogram: always the array itself, in three reads and two more to
-// write. kMsTopK: as published, a read for each step. The host waits for none.
+// kExact and kSampled: one kernel, which reads the array once. A sample gives a
+// range in which the k-th magnitude is likely to be; what is in it or above is
+// kept as candidates, among which the search goes on; if these are fewer than k,
+// in the array itself. kHistogram: always in the array itself, in up to three
+// reads and two more to write. kMsTopK: as published, a read for each step. The
+// host waits for none.
 #ifndef COMMSCHED_OPS_SPARSE_CUDA_TOP_K_CUDA_H
 #define COMMSCHED_OPS_SPARSE_CUDA_TOP_K_CUDA_H
 
@@ -45,8 +47,10 @@ class TopKBatch {
                                         void *scratch,
                                         const TopKOptions &options = {});
 
-  // Puts one selection from all arrays on the cudaStream_t: a fixed sequence of
-  // kernels without the host in between, which may be captured into a graph.
+  // Puts one selection from all arrays on the cudaStream_t: a kernel, or a fixed
+  // sequence of them, without the host in between, which may be captured into a
+  // graph. Runs of a batch must not overlap; after one that an error of the
+  // device has ended, the batch is of no use.
   absl::Status Run(void *stream) const;
 
   // Waits for the stream, and says of each array what was not finite in the
@@ -57,9 +61,9 @@ class TopKBatch {
  private:
   Element element_ = Element::kF32, index_ = Element::kI32;
   TopKOptions options_;
-  size_t items_ = 0, groups_ = 0;
+  size_t items_ = 0;
   std::byte *scratch_ = nullptr;
-  size_t states_at_ = 0, items_at_ = 0, groups_at_ = 0;
+  Batch batch_ = {};
 };
 
 }  // namespace commsched::ops::sparse::cuda

@@ -1,245 +1,171 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The kernels of exact selection with CUDA, and their order. Compiled by nvcc,
-// and for the tests by a C++ compiler with an emulation of what they use of
-// CUDA.
+// The kernel of exact selection with CUDA. Compiled by nvcc, and for the tests
+// by a C++ compiler with an emulation of what it uses of CUDA.
 //
-// One read of the array keeps as candidates what is larger than a threshold
-// from a sample; the k-th magnitude is found among them by radix, 11 bits and
-// fewer at a time. A tile has room for some candidates; where they do not fit,
-// and everywhere if they are too few, the same kernels go through the array
-// itself instead (three more reads, then two). Nothing depends on the order in
-// which blocks run.
+// A sample gives a range in which the k-th magnitude is likely to be. One read
+// of the array keeps as candidates what is in it and above, and counts it in
+// bins; then the range is narrowed, among the candidates, until few of them are
+// in it, or one magnitude is left; these and what is above are counted, by span,
+// so that each block knows where what it writes goes. If the
+// sample misled, the range goes where the counts say, if need be among the
+// array itself; where a part has more candidates than places for them, its
+// elements stand for them. Nothing depends on the order in which blocks run.
 #ifndef COMMSCHED_OPS_SPARSE_CUDA_TOP_K_KERNELS_CUH
 #define COMMSCHED_OPS_SPARSE_CUDA_TOP_K_KERNELS_CUH
 
 #include <cstdint>
 
-#include "ops/sparse/cuda/cut_kernels.cuh"
 #include "ops/sparse/cuda/device.cuh"
+#include "ops/sparse/cuda/exact_filter.cuh"
+#include "ops/sparse/cuda/exact_phases.cuh"
+#include "ops/sparse/cuda/exact_range.cuh"
+#include "ops/sparse/cuda/exact_spans.cuh"
 #include "ops/sparse/cuda/top_k_layout.h"
 
 namespace commsched::ops::sparse::cuda {
 
-// The bin from the top in which the rank-th (from 1) is, and the rank in it.
-// `sums` is shared, for 256 + 32 numbers; called by all threads of a block.
-struct Bin {
-  uint32_t bin, rank;
-};
-__device__ inline Bin FindBin(const uint32_t *bins, uint32_t rank,
-                              uint32_t *sums, Bin *found) {
-  constexpr int kEach = kBins / 256;
-  if (threadIdx.x < 256) {
-    uint32_t sum = 0;
-    for (int i = 0; i < kEach; ++i) sum += bins[threadIdx.x * kEach + i];
-    sums[threadIdx.x] = sum;
-  }
-  __syncthreads();
-  if (threadIdx.x < 32) {
-    uint32_t sum = 0;
-    for (int i = 0; i < 8; ++i) sum += sums[threadIdx.x * 8 + i];
-    sums[256 + threadIdx.x] = sum;
-  }
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    int i = 31;
-    for (; i > 0 && sums[256 + i] < rank; --i) rank -= sums[256 + i];
-    int j = i * 8 + 7;
-    for (; j > i * 8 && sums[j] < rank; --j) rank -= sums[j];
-    int bin = j * kEach + kEach - 1;
-    for (; bin > j * kEach && bins[bin] < rank; --bin) rank -= bins[bin];
-    *found = {uint32_t(bin), rank};
-  }
-  __syncthreads();
-  return *found;
+// Whether there is something to select, and everything is finite.
+__device__ inline bool HasAnswer(const Item &item, const State &state) {
+  return item.k != 0 && state.non_finite == 0 && !IsRefused(item);
 }
 
-// One block for each array: the threshold.
+// What a block has counted goes to the array's state; the block that was the
+// last narrows its range, and says whether another level is wanted.
 template <class F>
-__global__ void SampleKernel(const Item *items, State *states) {
-  using S = typename F::Storage;
-  const Item &item = items[blockIdx.x];
-  State &state = states[blockIdx.x];
-  __shared__ uint32_t keys[kSample];
-  __shared__ uint32_t bins[kBins];
-  __shared__ uint32_t sums[256 + 32];
-  __shared__ Bin found;
-  if (IsRefused(item)) return;
-  if (item.k == 0 || item.sample_rank == 0) {
-    if (threadIdx.x == 0) state.above = item.k == 0 ? F::kInfinity - 1 : -1;
+__device__ inline void EndLevel(const Batch &batch, uint32_t number, int level,
+                                uint32_t count, Shared &shared) {
+  const Item &item = batch.items[number];
+  State &state = batch.states[number];
+  __syncthreads();
+  for (int i = int(threadIdx.x); i < kBins; i += kThreads) {
+    const uint32_t n = shared.bins[i];
+    if (n == 0) continue;
+    atomicAdd(&state.bins[level][i], n);
+    shared.bins[i] = 0;
+  }
+  const uint32_t candidates = shared.candidates, above = shared.above;
+  __syncthreads();
+  if (threadIdx.x == 0 && candidates != 0) {
+    atomicAdd(&state.candidates, candidates);
+    if (above != 0) atomicAdd(&state.above, above);
+    shared.candidates = shared.above = 0;
+  }
+  if (!AddDone(&state.done[level], count, level == 0 ? item.units : item.spans,
+               shared))
     return;
-  }
-  const int64_t stretch = item.size / kSampleLines;
-  for (int i = int(threadIdx.x); i < kSample; i += kSampleThreads) {
-    const int64_t line = i / kLine;
-    const int64_t at =
-        line * stretch +
-        int64_t(Mix(uint64_t(line)) % uint64_t(stretch - kLine + 1)) +
-        i % kLine;
-    uint32_t v = static_cast<const S *>(item.x)[at];
-    if (item.residual != nullptr)
-      v = F::Store(F::Load(static_cast<const S *>(item.residual)[at]) +
-                   F::Load(S(v)));
-    keys[i] = v & F::kMagnitude;
-  }
-  uint32_t known = 0, rank = item.sample_rank;
-  for (int pass = 0; pass < F::kPassCount; ++pass) {
-    for (int i = int(threadIdx.x); i < kBins; i += kSampleThreads) bins[i] = 0;
-    __syncthreads();
-    const int high = F::Shift(pass), low = F::Shift(pass + 1);
-    for (int i = int(threadIdx.x); i < kSample; i += kSampleThreads)
-      if (keys[i] >> high == known)
-        atomicAdd(&bins[(keys[i] >> low) & ((1u << (high - low)) - 1)], 1u);
-    __syncthreads();
-    const Bin bin = FindBin(bins, rank, sums, &found);
-    known = known << (high - low) | bin.bin;
-    rank = bin.rank;
-    __syncthreads();
-  }
-  if (threadIdx.x == 0) state.above = min(int32_t(known) - 1, F::kInfinity - 1);
+  Narrow<F>(item, state, level, shared);
+  if (threadIdx.x == 0 && state.range.known == 0 && state.range.few == 0)
+    atomicAdd(&batch.progress->wanted[level + 1], 1u);
+  AddDone(&batch.progress->done[level + 1], 1, 0, shared);
 }
 
-// The sum, the candidates, and what is not finite.
+// When all is counted, the last block chooses of the few.
+__device__ inline void EndCount(const Batch &batch, uint32_t number,
+                                uint32_t count, Shared &shared) {
+  State &state = batch.states[number];
+  if (!AddDone(&state.done[kCountLevel], count, batch.items[number].spans, shared))
+    return;
+  if (state.range.known == 0) ChooseOfFew(state);
+  AddDone(&batch.progress->done[kCountPhase], 1, 0, shared);
+}
+
+// A phase of all arrays: work(array, ticket) for the units or spans of table[0
+// .. count), and end(array, number of them) now and then.
+template <class Work, class End>
+__device__ inline void DoPhase(const Batch &batch, int phase,
+                               const uint32_t *table, uint32_t count,
+                               Shared &shared, Work work, End end) {
+  uint32_t number = 0, done = 0;
+  for (;;) {
+    const uint32_t ticket = Take(&batch.progress->ticket[phase], shared);
+    if (ticket >= count) break;
+    if (done != 0 && table[ticket] != number) {
+      end(number, done);
+      done = 0;
+    }
+    number = table[ticket];
+    work(number, ticket);
+    ++done;
+  }
+  if (done != 0) end(number, done);
+}
+
 template <class F>
-__global__ void __launch_bounds__(kThreads, 2)
-    FilterKernel(const Item *items, State *states, const uint32_t *group_item) {
+__device__ inline void PrefetchUnit(const Batch &batch, uint32_t ticket) {
   using S = typename F::Storage;
-  const uint32_t number = group_item[blockIdx.x];
-  const Item &item = items[number];
-  State &state = states[number];
+  if (ticket >= batch.unit_count) return;
+  const Item &item = batch.items[batch.unit_item[ticket]];
   if (IsRefused(item)) return;
-  const int32_t above = state.above;
-  const auto *x = static_cast<const S *>(item.x);
-  const auto *residual = static_cast<const S *>(item.residual);
-  auto *sum = static_cast<S *>(item.sum);
-  const int lane = Lane();
-  uint32_t found = 0;
-  for (int j = 0; j < kTilesOfWarp; ++j) {
-    const int64_t tile = int64_t(blockIdx.x - item.first_group) * kGroupTiles +
-                         WarpNumber() * kTilesOfWarp + j;
-    const int64_t begin = tile * kTile;
-    if (begin >= item.size) {
-      if (lane == 0) item.tile_count[tile] = 0;
-      continue;
-    }
-    const int n = int(min(int64_t(kTile), item.size - begin));
-    // Whether there is an element i of this lane: of a whole tile, always.
-    const auto there = [n, lane](int i) { return i * kWarp + lane < n; };
-    S v[kPerLane];
-    COMMSCHED_UNROLL
-    for (int i = 0; i < kPerLane; ++i)
-      v[i] = there(i) ? x[begin + lane + i * kWarp] : S(0);
-    if (residual != nullptr) {
-      // All is read before something is written: it may be the same memory.
-      S r[kPerLane];
-      COMMSCHED_UNROLL
-      for (int i = 0; i < kPerLane; ++i)
-        r[i] = there(i) ? residual[begin + lane + i * kWarp] : S(0);
-      COMMSCHED_UNROLL
-      for (int i = 0; i < kPerLane; ++i)
-        if (there(i))
-          sum[begin + lane + i * kWarp] = v[i] =
-              F::Store(F::Load(r[i]) + F::Load(v[i]));
-    }
-    uint32_t count = 0, bad = 0;
-    COMMSCHED_UNROLL
-    for (int i = 0; i < kPerLane; ++i) {
-      const int32_t magnitude = int32_t(v[i] & F::kMagnitude);
-      count += magnitude > above && there(i);
-      bad += magnitude >= F::kInfinity && there(i);
-    }
-    count = WarpSum(count);
-    if (bad != 0) {
-      int first = 0;
-      COMMSCHED_UNROLL
-      for (int i = kPerLane - 1; i >= 0; --i)
-        if (there(i) && int32_t(v[i] & F::kMagnitude) >= F::kInfinity)
-          first = i;
-      atomicMax(&state.first_inverted,
-                ~(unsigned long long)(begin + lane + first * kWarp));
-      atomicAdd(&state.non_finite, (unsigned long long)(bad));
-    }
-    found += count;
-    const bool fits = count <= item.slots;
-    if (lane == 0) item.tile_count[tile] = fits ? count : kManyCandidates;
-    if (!fits || count == 0) continue;
-    int64_t slot = tile * item.slots;
-    COMMSCHED_UNROLL
-    for (int i = 0; i < kPerLane; ++i) {
-      const bool hit = int32_t(v[i] & F::kMagnitude) > above && there(i);
-      const unsigned hits = __ballot_sync(kAll, hit);
-      if (hit) {
-        const int64_t own = slot + __popc(hits & Before());
-        item.bits[own] = v[i];
-        item.at[own] = uint16_t(lane + i * kWarp);
-      }
-      slot += __popc(hits);
-    }
-  }
-  __shared__ uint32_t found_by_warp[kWarps];
-  if (lane == 0) found_by_warp[WarpNumber()] = found;
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    for (int w = 1; w < kWarps; ++w) found += found_by_warp[w];
-    if (found != 0) atomicAdd(&state.candidates, found);
-  }
+  const int64_t at =
+      int64_t(ticket - item.first_unit) * item.part_tiles * kTile * kWarps +
+      threadIdx.x * int64_t{128 / sizeof(S)};
+  if (at < item.size) Prefetch(static_cast<const S *>(item.x) + at);
 }
 
-// The next bits of the k-th magnitude.
-template <class F>
-__global__ void RadixKernel(const Item *items, State *states,
-                            const uint32_t *group_item, int pass) {
-  const uint32_t number = group_item[blockIdx.x];
-  const Item &item = items[number];
-  State &state = states[number];
-  __shared__ uint32_t bins[kBins];
-  __shared__ uint32_t sums[256 + 32];
-  __shared__ Bin found;
-  __shared__ bool last;
-  if (item.k == 0 || IsRefused(item)) return;
-  for (int i = int(threadIdx.x); i < kBins; i += kThreads) bins[i] = 0;
-  __syncthreads();
-  const int high = F::Shift(pass), low = F::Shift(pass + 1);
-  const uint32_t known = pass == 0 ? 0 : state.kth;
-  const bool candidates = UseCandidates(item, state);
-  const int64_t first = int64_t(blockIdx.x - item.first_group) * kGroupTiles +
-                        WarpNumber() * kTilesOfWarp;
-  for (int64_t tile = first; tile < first + kTilesOfWarp; ++tile)
-    ForTile<F>(item, candidates, tile, [&](uint32_t bits, int64_t, bool there) {
-      const uint32_t magnitude = bits & F::kMagnitude;
-      if (there && magnitude >> high == known)
-        atomicAdd(&bins[(magnitude >> low) & ((1u << (high - low)) - 1)], 1u);
-    });
-  __syncthreads();
-  for (int i = int(threadIdx.x); i < kBins; i += kThreads)
-    if (bins[i] != 0) atomicAdd(&state.bins[pass][i], bins[i]);
-  if (!IsLast(&state.ticket, item.groups, &last)) return;
-  for (int i = int(threadIdx.x); i < kBins; i += kThreads)
-    bins[i] = atomicAdd(&state.bins[pass][i], 0u);
-  __syncthreads();
-  const uint32_t rank = pass == 0 ? uint32_t(item.k) : state.left;
-  const Bin bin = FindBin(bins, rank, sums, &found);
-  if (threadIdx.x == 0) {
-    state.kth = known << (high - low) | bin.bin;
-    state.left = bin.rank;
-    if (pass + 1 == F::kPassCount)
-      state.cut = {state.kth + 1, state.kth, 0, bin.rank};
+template <class F, class Index>
+__global__ void __launch_bounds__(kThreads, kExactBlocks) ExactKernel(Batch batch) {
+  __shared__ Shared shared;
+  Progress &progress = *batch.progress;
+  for (;;) {
+    const uint32_t number = Take(&progress.ticket[0], shared);
+    if (number >= batch.item_count) break;
+    Begin<F>(batch.items[number], batch.states[number], shared);
+    AddDone(&progress.done[0], 1, 0, shared);
   }
-}
-
-// All of it: `launch(kernel, blocks, threads, arguments...)`. The states are 0.
-template <class F, class Index, class Launch>
-void EnqueueExact(const Item *items, State *states, const uint32_t *group_item,
-                  uint32_t item_count, uint32_t group_count,
-                  const Launch &launch) {
-  if (group_count == 0) return;
-  launch(SampleKernel<F>, item_count, kSampleThreads, items, states);
-  launch(FilterKernel<F>, group_count, kThreads, items, states, group_item);
-  for (int pass = 0; pass < F::kPassCount; ++pass)
-    launch(RadixKernel<F>, group_count, kThreads, items, states, group_item,
-           pass);
-  EnqueueCut<F, Index>(items, states, group_item, group_count, launch);
+  ClearBins(shared);
+  if (threadIdx.x == 0) shared.candidates = shared.above = 0;
+  // While others sample.
+  PrefetchUnit<F>(batch, blockIdx.x);
+  WaitFor(&progress.done[0], batch.item_count);
+  DoPhase(
+      batch, 1, batch.unit_item, batch.unit_count, shared,
+      [&](uint32_t number, uint32_t ticket) {
+        const Item &item = batch.items[number];
+        if (IsRefused(item)) return;
+        FilterUnit<F>(item, batch.states[number], ticket - item.first_unit, shared);
+      },
+      [&](uint32_t number, uint32_t done) { EndLevel<F>(batch, number, 0, done, shared); });
+  WaitFor(&progress.done[1], batch.filled_count);
+  for (int level = 1; level < kRangeLevels; ++level) {
+    if (LoadAtomic(&progress.wanted[level]) == 0) break;
+    DoPhase(
+        batch, level + 1, batch.span_item, batch.span_count, shared,
+        [&](uint32_t number, uint32_t ticket) {
+          const Item &item = batch.items[number];
+          const Range range = batch.states[number].range;
+          if (range.known == 0 && range.few == 0)
+            CountBins<F>(item, range, ticket - item.first_span, shared);
+        },
+        [&](uint32_t number, uint32_t done) { EndLevel<F>(batch, number, level, done, shared); });
+    WaitFor(&progress.done[level + 1], batch.filled_count);
+  }
+  DoPhase(
+      batch, kCountPhase, batch.span_item, batch.span_count, shared,
+      [&](uint32_t number, uint32_t ticket) {
+        const Item &item = batch.items[number];
+        State &state = batch.states[number];
+        if (!HasAnswer(item, state)) return;
+        CountSpan<F>(item, state, state.range, ticket - item.first_span, shared);
+      },
+      [&](uint32_t number, uint32_t done) { EndCount(batch, number, done, shared); });
+  WaitFor(&progress.done[kCountPhase], batch.filled_count);
+  DoPhase(
+      batch, kWritePhase, batch.span_item, batch.span_count, shared,
+      [&](uint32_t number, uint32_t ticket) {
+        const Item &item = batch.items[number];
+        const State &state = batch.states[number];
+        if (!HasAnswer(item, state)) return;
+        WriteSpan<F, Index>(item, state, state.range, ticket - item.first_span, shared);
+      },
+      [](uint32_t, uint32_t) {});
+  // The last leaves everything as it was.
+  if (!AddDone(&progress.gone, 1, batch.blocks, shared)) return;
+  if (threadIdx.x < kPhases)
+    progress.ticket[threadIdx.x] = progress.done[threadIdx.x] =
+        progress.wanted[threadIdx.x] = 0;
+  if (threadIdx.x == 0) atomicExch(&progress.gone, 0u);
 }
 
 }  // namespace commsched::ops::sparse::cuda

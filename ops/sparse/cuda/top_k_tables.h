@@ -31,11 +31,13 @@ struct Array {
 
 struct Tables {
   // What lies at the beginning of the scratch memory, one behind the other,
-  // each aligned to 64 bytes: the states, the items, and the item of each
-  // group. The rest needs no content.
+  // each aligned to 64 bytes: the states, the progress, the items, and the item
+  // of each unit and span (of MSTopK, of each group). The progress is 0; the
+  // rest needs no content.
   std::vector<Item> items;
-  std::vector<uint32_t> group_item;
-  size_t states_at = 0, items_at = 0, groups_at = 0;
+  std::vector<uint32_t> unit_item, span_item;
+  size_t states_at = 0, progress_at = 0, items_at = 0, units_at = 0,
+         spans_at = 0;
   size_t bytes = 0;  // of all scratch
 };
 

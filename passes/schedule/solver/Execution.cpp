@@ -112,12 +112,10 @@ void Execution::endOp(uint64_t step, unsigned op) {
 }
 
 void Execution::enqueue(uint64_t step, unsigned message, unsigned stage) {
-  int64_t priority = schedule.messages[message].priorities[stage] +
-                     static_cast<int64_t>(step * problem.ops.size());
   if (timeline)
     ready[2 * (stageBegin[message] + stage) + step % 2] = current;
   links[stagesOf(message)[stage].link].queue.push(
-      {priority, step, message, stage});
+      {{schedule.messages[message].priorities[stage], step}, message, stage});
 }
 
 void Execution::freeCredit(unsigned message, unsigned stage) {
@@ -227,7 +225,7 @@ std::vector<int64_t> Execution::state() {
     std::sort(queue.begin(), queue.end());
     state.push_back(static_cast<int64_t>(queue.size()));
     for (const Waiting &waiting : queue)
-      state.insert(state.end(), {relative(waiting.step), waiting.message, waiting.stage});
+      state.insert(state.end(), {relative(waiting.step()), waiting.message, waiting.stage});
     if (!packets[i])
       continue;
     state.push_back(link.busy);
@@ -241,7 +239,7 @@ std::vector<int64_t> Execution::state() {
     }
     state.push_back(static_cast<int64_t>(given.size()));
     for (const Sending &own : given)
-      state.insert(state.end(), {relative(own.what.step), own.what.message, own.what.stage,
+      state.insert(state.end(), {relative(own.what.step()), own.what.message, own.what.stage,
                                  own.left, own.there});
   }
   std::vector<Event> sorted = contents(events);

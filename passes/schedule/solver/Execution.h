@@ -10,6 +10,7 @@
 
 #include "passes/schedule/solver/OpStream.h"
 #include "passes/schedule/solver/Timeline.h"
+#include "plan/urgency.h"
 
 #include <queue>
 #include <tuple>
@@ -102,11 +103,11 @@ private:
   };
 
   struct Waiting {
-    int64_t priority;
-    uint64_t step;
+    plan::Urgency urgency; ///< its call: the step
     unsigned message;
     unsigned stage;
-    auto key() const { return std::tie(priority, step, message, stage); }
+    uint64_t step() const { return urgency.call; }
+    auto key() const { return std::tie(urgency, message, stage); }
     bool operator<(const Waiting &other) const { return key() > other.key(); }
   };
 

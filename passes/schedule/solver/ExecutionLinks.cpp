@@ -48,16 +48,16 @@ void Execution::sendInOrder(unsigned i, const Waiting &next) {
   Time end = link.free + latencyOf(next.message, next.stage);
   if (timeline)
     timeline->transfers.push_back(
-        {next.message, next.stage, next.step,
-         ready[2 * (stageBegin[next.message] + next.stage) + next.step % 2],
+        {next.message, next.stage, next.step(),
+         ready[2 * (stageBegin[next.message] + next.stage) + next.step() % 2],
          begin, link.free, end});
-  events.push({end, next.step, 1 + 2 * next.stage, next.message});
+  events.push({end, next.step(), 1 + 2 * next.stage, next.message});
   if (freesCreditEarly(stagesOf(next.message)[next.stage]))
-    events.push({link.free, next.step, 2 + 2 * next.stage, next.message});
+    events.push({link.free, next.step(), 2 + 2 * next.stage, next.message});
   if (const std::vector<Time> *own = leadsIn(next))
     for (size_t j = 0; j < own->size(); ++j)
       if (Time lead = (*own)[j])
-        events.push({end - lead, next.step, kPiece,
+        events.push({end - lead, next.step(), kPiece,
                      schedule.messages[next.message].pieces[j].communication});
 }
 
@@ -80,10 +80,10 @@ bool Execution::sendByUrgency(unsigned i) {
     setBusy(i, true);
     if (timeline) {
       const Waiting &what = link.current.what;
-      Time &since = ready[2 * (stageBegin[what.message] + what.stage) + what.step % 2];
+      Time &since = ready[2 * (stageBegin[what.message] + what.stage) + what.step() % 2];
       link.transfer = timeline->transfers.size();
       timeline->transfers.push_back(
-          {what.message, what.stage, what.step, since, current, current, current, false});
+          {what.message, what.stage, what.step(), since, current, current, current, false});
     }
   }
   goOn(i);
@@ -131,7 +131,7 @@ void Execution::look(unsigned i) {
   if (const std::vector<Time> *leads = leadsIn(own.what))
     for (; own.there < leads->size() && (*leads)[own.there] >= own.left && (*leads)[own.there];
          ++own.there)
-      events.push({current + latencyOf(own.what.message, own.what.stage), own.what.step, kPiece,
+      events.push({current + latencyOf(own.what.message, own.what.stage), own.what.step(), kPiece,
                    schedule.messages[own.what.message].pieces[own.there].communication});
   if (own.left > std::max<Time>(0, link.yields))
     return goOn(i);
@@ -141,7 +141,7 @@ void Execution::look(unsigned i) {
     transfer.sent = current;
     transfer.isLast = own.left == 0;
     transfer.arrived = current + (transfer.isLast ? latencyOf(own.what.message, own.what.stage) : 0);
-    ready[2 * (stageBegin[own.what.message] + own.what.stage) + own.what.step % 2] = current;
+    ready[2 * (stageBegin[own.what.message] + own.what.stage) + own.what.step() % 2] = current;
   }
   if (own.left > 0)
     link.given.push(own);
@@ -150,10 +150,10 @@ void Execution::look(unsigned i) {
 }
 
 void Execution::sent(const Waiting &what) {
-  events.push({current + latencyOf(what.message, what.stage), what.step, 1 + 2 * what.stage,
+  events.push({current + latencyOf(what.message, what.stage), what.step(), 1 + 2 * what.stage,
                what.message});
   if (freesCreditEarly(stagesOf(what.message)[what.stage]))
-    events.push({current, what.step, 2 + 2 * what.stage, what.message});
+    events.push({current, what.step(), 2 + 2 * what.stage, what.message});
 }
 
 } // namespace commsched::schedule

@@ -32,9 +32,8 @@ private:
   unsigned linkOf(const Timeline::Transfer &t) const {
     return stagesOf(t.message)[t.stage].link;
   }
-  int64_t priorityOf(const Timeline::Transfer &t) const {
-    return schedule.messages[t.message].priorities[t.stage] +
-           static_cast<int64_t>(t.step * problem.ops.size());
+  plan::Urgency urgencyOf(const Timeline::Transfer &t) const {
+    return {schedule.messages[t.message].priorities[t.stage], t.step};
   }
   const Timeline::Transfer *lastToArrive() const;
   void add(Time begin, Stretch stretch);
@@ -97,7 +96,7 @@ void Explainer::queued(const Timeline::Transfer &own) {
     stretch.cause = Cause::busy;
     stretch.other = other->message;
     stretch.otherStage = other->stage;
-    stretch.moreUrgent = priorityOf(*other) < priorityOf(own);
+    stretch.moreUrgent = urgencyOf(*other) < urgencyOf(own);
     add(std::max(other->begin, own.ready), stretch);
   }
   stretch.cause = Cause::credit;

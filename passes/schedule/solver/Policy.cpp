@@ -46,6 +46,9 @@ std::string checkBuckets(const BucketLimits &limits, std::string_view policy) {
 std::string checkEffort(int64_t effort, std::string_view policy) {
   if (effort < 0)
     return "effort must not be negative, got: " + std::to_string(effort);
+  constexpr int64_t kMost = 1'000'000'000;
+  if (effort > kMost)
+    return "effort must be at most " + std::to_string(kMost) + ", got: " + std::to_string(effort);
   if (effort != 0 && policy != kSolver)
     return "effort must go with the policy solver, got: " + std::string(policy);
   return "";

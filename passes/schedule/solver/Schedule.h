@@ -25,9 +25,9 @@ struct Piece {
 /// A piece has arrived when the message has, or before, by Communication::tail.
 struct Message {
   std::vector<Piece> pieces; ///< of one kind
-  /// By stage; smaller is more urgent. Of messages of several steps, step s counts
-  /// as this plus s times the number of ops: natural numbers are positions of the
-  /// consumer in the order of ops, those of the next step behind.
+  /// By stage; smaller is more urgent, whichever step a message is of; of equal ones the earlier step
+  /// goes first (plan/urgency.h). Natural numbers are positions of the consumer in the order of ops,
+  /// those of the next step behind.
   std::vector<int64_t> priorities;
   bool operator==(const Message &) const = default;
 };

@@ -16,6 +16,7 @@ import numpy as np
 from . import disk as disk_level
 from .source import read, sample_name
 from .structure import Layout, flatten
+from ..arguments import check_choice, check_path, is_integer, shown
 from ..errors import SampleError
 
 MEMORY, DISK, SOURCE = range(3)
@@ -75,12 +76,20 @@ class DataCache:
     def __init__(self, source: Any, memory: int = 0, disk: int = 0, folder: "Union[str, os.PathLike, None]" = None,
                  name: str = "", version: Union[int, str] = 0, disk_holds: str = "everything", retries: int = 2):
         for what, value in (("memory", memory), ("disk", disk), ("retries", retries)):
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise ValueError(f"{what} must be 0 or more, got: {value}")
-        if disk_holds not in _HOLDS:
-            raise ValueError(f"disk_holds must be one of {', '.join(_HOLDS)}, got: {disk_holds}")
+            if not is_integer(value, 0):
+                raise ValueError(f"{what} must be 0 or more, got: {shown(value)}")
+        check_choice("disk_holds", disk_holds, _HOLDS, ValueError)
+        if folder is not None:
+            check_path("folder", folder, ValueError)
+        if not isinstance(name, str):
+            raise ValueError(f"name must be a text, got: {shown(name)}")
+        if not isinstance(version, str) and not is_integer(version):
+            raise ValueError(f"version must be a number or a text, got: {shown(version)}")
         if bool(disk) != (folder is not None):
             raise ValueError("disk and folder must be given together")
+        for what, given in (("disk_holds", disk_holds != "everything"), ("version", version != 0)):
+            if given and folder is None:
+                raise ValueError(f"{what} must go with disk and folder")
         self._options = dict(source=source, memory=memory, disk=disk, folder=folder, name=name, version=version,
                              disk_holds=disk_holds, retries=retries)
         self._source, self._samples, self.name = source, len(source), name

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 import threading
 import weakref
@@ -17,6 +16,7 @@ from .buffers import Buffers
 from .cache import DataCache, Scratch
 from .prefetch import Prefetcher
 from .structure import Layout, flatten
+from ..arguments import check_switch, is_integer, shown
 from ..errors import SampleError
 
 
@@ -47,9 +47,14 @@ class Loader:
                  collate: Optional[Callable[[list], Any]] = None):
         threads = min(4, os.cpu_count() or 1) if threads is None else threads
         for what, value, least in (("batch_size", batch_size, 1), ("seed", seed, 0), ("threads", threads, 0),
-                                   ("prefetch", prefetch, 1), ("ranks", ranks, 1), ("rank", rank or 0, 0)):
-            if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
-                raise ValueError(f"{what} must be at least {least}, got: {value}")
+                                   ("prefetch", prefetch, 1), ("ranks", ranks, 1), ("rank", 0 if rank is None else rank, 0)):
+            if not is_integer(value, least):
+                raise ValueError(f"{what} must be at least {least}, got: {shown(value)}")
+        for what, value in (("shuffle", shuffle), ("drop_last", drop_last), ("stay", stay)):
+            check_switch(what, value, ValueError)
+        for what, function in (("transform", transform), ("collate", collate)):
+            if function is not None and not callable(function):
+                raise ValueError(f"{what} must be a function, got: {shown(function)}")
         if rank is not None and rank >= ranks:
             raise ValueError(f"rank must be below {ranks}, got: {rank}")
         if batch_size % ranks:
@@ -75,6 +80,8 @@ class Loader:
 
     def order(self, epoch: int) -> list[np.ndarray]:
         """Indices of the samples of each batch, of the rows of this rank."""
+        if not is_integer(epoch, 0):
+            raise ValueError(f"epoch must be 0 or more, got: {shown(epoch)}")
         own = order.epoch_order(len(self.cache), self.batch_size, self.seed, epoch, self.shuffle, self.ranks, self.stay)
         batches = [own[i:i + self.batch_size] for i in range(0, self._batches * self.batch_size, self.batch_size)]
         if self.rank is None:
@@ -84,6 +91,8 @@ class Loader:
 
     def epoch(self, epoch: int, batch: int = 0) -> "Batches":
         """The batches of one epoch, from a batch on."""
+        if not is_integer(epoch, 0):
+            raise ValueError(f"epoch must be 0 or more, got: {shown(epoch)}")
         return self.epochs(1, epoch, batch)
 
     def epochs(self, count: Optional[int] = None, first: int = 0, batch: int = 0) -> "Batches":
@@ -92,8 +101,8 @@ class Loader:
         The next epoch is being prepared while the one before is used.
         """
         for what, value in (("count", 0 if count is None else count), ("first", first), ("batch", batch)):
-            if isinstance(value, bool) or not hasattr(value, "__index__") or operator.index(value) < 0:
-                raise ValueError(f"{what} must be 0 or more, got: {value}")
+            if not is_integer(value, 0):
+                raise ValueError(f"{what} must be 0 or more, got: {shown(value)}")
         if batch > self._batches:
             raise ValueError(f"batch must be at most {self._batches}, got: {batch}")
         return Batches(self, None if count is None else first + count, first, batch)
@@ -103,6 +112,13 @@ class Loader:
 
         Raises ValueError if what decides the order is not as it was.
         """
+        if not isinstance(position, Mapping):
+            raise ValueError(f"position must be one of Batches.position, got: {shown(position)}")
+        for name in ("epoch", "batch"):
+            if not is_integer(position.get(name), 0):
+                raise ValueError(f"position must have {name}, got: {shown(position)}")
+        if epochs is not None and not is_integer(epochs, 0):
+            raise ValueError(f"epochs must be 0 or more, got: {shown(epochs)}")
         for name, value in self._settings().items():
             if position.get(name) != value:
                 raise ValueError(f"{name} must match {position.get(name)} of the position, got: {value}")

@@ -13,14 +13,22 @@ second has the values of the first twice, one after the other. Whatever is not u
 
 from __future__ import annotations
 
-from typing import Any, Callable, Sequence
+import math
+import os
+import warnings
+from typing import Any, Callable, NamedTuple, Optional, Sequence
 
 import jax
+import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 
-from ..errors import FrontEndError
-from .doubling_rules import SAME, UNKNOWN, ZERO, Factor, common, constant, dimension_of_samples, result, shape
+from ..errors import FrontEndError, MixedSamples
+from ..job import current
+from .doubling_rules import SAME, UNKNOWN, ZERO, Factor, Other, Place, common, constant, dimension_of_samples, result, shape
 from .jax_gradient import gradient_p, marking
+from .mixing_rules import EACH, NONE, NUMBER, PLACE, TOGETHER, Blend, Kind, Mixed, Moved, Placed, Some, joined
+from .mixing_rules import result as kind_of_result
+from .places import Known, comes_again, computed, is_place
 
 
 # The operations that have another trace in them, and under which name.
@@ -33,74 +41,133 @@ class _Different(Exception):
     """The two traces have other operations."""
 
 
+class Value(NamedTuple):
+    """What is known of a value: by which factor it is larger, and how it depends on the samples (mixing_rules.py)."""
+
+    factor: Factor
+    kind: Kind
+    known: Optional[Known] = None
+
+
+def _of_constant(one: Any, two: Any, e: Any = None, known: Optional[Known] = None) -> Value:
+    """Of an operation `e`, or one that the step has in it."""
+    known = known or Known(lambda: (one, two))
+    if jax.dtypes.issubdtype(getattr(one, "dtype", np.asarray(one).dtype), jax.dtypes.extended):
+        return Value(constant(one, two), NONE, known)
+    a, b = np.asarray(one), np.asarray(two)
+    factor, axis = constant(a, b), dimension_of_samples(a.shape, b.shape)
+    if factor is not UNKNOWN or axis is None or axis < 0:
+        return Value(factor, NONE, known)
+    again = comes_again(a, b, axis)
+    return Value(Place() if is_place(a, b, axis) else UNKNOWN, NONE if again else Placed(e) if again is False else None, known)
+
+
 class _Walk:
     def __init__(self) -> None:
-        self.gradients: "list[Factor]" = []
+        self.gradients: "list[Value]" = []
 
-    def run(self, one: ClosedJaxpr, two: ClosedJaxpr, inputs: Sequence[Factor]) -> "list[Factor]":
+    def run(self, one: ClosedJaxpr, two: ClosedJaxpr, inputs: Sequence[Value]) -> "list[Value]":
         a, b = one.jaxpr, two.jaxpr
         if len(a.eqns) != len(b.eqns) or len(a.invars) != len(b.invars) or len(one.consts) != len(two.consts):
             raise _Different
-        known: "dict[Any, Factor]" = dict(zip(a.invars, inputs, strict=True))
-        known.update((v, constant(x, y)) for v, x, y in zip(a.constvars, one.consts, two.consts))
+        known: "dict[Any, Value]" = dict(zip(a.invars, inputs, strict=True))
+        known.update((v, _of_constant(x, y)) for v, x, y in zip(a.constvars, one.consts, two.consts))
 
-        def factor(v: Any, w: Any) -> Factor:
+        def value(v: Any, w: Any) -> Value:
             if isinstance(v, Literal):
-                return constant(v.val, w.val) if isinstance(w, Literal) else UNKNOWN
+                return _of_constant(v.val, w.val) if isinstance(w, Literal) else Value(UNKNOWN, None)
             return known[v]
         for e, f in zip(a.eqns, b.eqns):
             if e.primitive.name != f.primitive.name or len(e.invars) != len(f.invars):
                 raise _Different
-            found = self.equation(e, f, [factor(v, w) for v, w in zip(e.invars, f.invars)])
+            found = self.equation(e, f, [value(v, w) for v, w in zip(e.invars, f.invars)])
             for v, w, x in zip(e.outvars, f.outvars, found, strict=True):
-                known[v] = x if dimension_of_samples(shape(v), shape(w)) is not None else UNKNOWN
-        return [factor(v, w) for v, w in zip(a.outvars, b.outvars)]
+                known[v] = x if dimension_of_samples(shape(v), shape(w)) is not None else x._replace(factor=UNKNOWN)
+        return [value(v, w) for v, w in zip(a.outvars, b.outvars)]
 
-    def equation(self, e: Any, f: Any, factors: "list[Factor]") -> "list[Factor]":
+    def equation(self, e: Any, f: Any, values: "list[Value]") -> "list[Value]":
         name = e.primitive.name
         if e.primitive is gradient_p:
-            self.gradients.append(factors[0])
-            return factors[:1]
+            self.gradients.append(values[0])
+            return [values[0]._replace(kind=NONE, known=None)]  # the mean of all parts
         if name in _INNER and _INNER[name] in e.params:
-            return self.run(_closed(e.params[_INNER[name]]), _closed(f.params[_INNER[name]]), factors)
+            return _placed(e, values, self.run(_closed(e.params[_INNER[name]]), _closed(f.params[_INNER[name]]), values))
         if name == "scan":
-            return self.scan(e, f, factors)
+            return self.scan(e, f, values)
         if name == "cond":
-            return self.cond(e, f, factors)
-        return [result(e, f, factors)] * len(e.outvars)
+            return self.cond(e, f, values)
+        factors, kinds, known = [v.factor for v in values], [v.kind for v in values], [v.known for v in values]
+        factor, constants = result(e, f, factors), computed(e, f, known)
+        if constants is not None and factor is not UNKNOWN and not isinstance(factor, (Other, Place)):
+            return [Value(factor, NONE, x) for x in constants]
+        both = [(x, x.both()) for x in constants or ()]
+        if both and all(pair is not None for _, pair in both):
+            found = [_of_constant(pair[0], pair[1], e, x) for x, pair in both if pair is not None]
+            return [v._replace(factor=factor, kind=Placed(e)) if isinstance(factor, Place) and factor.column >= 0 else v for v in found]
+        if isinstance(factor, Place):
+            return [Value(factor, kind_of_result(e, f, kinds, factors, known, factor) if kinds else Placed(e))]
+        if e.primitive.name == "split":
+            return [Value(factor, kind_of_result(e, f, kinds, factors, known, factor, i)) for i in range(len(e.outvars))]
+        return [Value(factor, kind_of_result(e, f, kinds, factors, known, factor))] * len(e.outvars)
 
-    def scan(self, e: Any, f: Any, factors: "list[Factor]") -> "list[Factor]":
+    def scan(self, e: Any, f: Any, values: "list[Value]") -> "list[Value]":
         consts, carried = e.params["num_consts"], e.params["num_carry"]
         if e.params["length"] != f.params["length"]:
             raise _Different
-        carry, before = factors[consts:consts + carried], len(self.gradients)
+        values = [v._replace(known=None) for v in values]
+        carry, before = values[consts:consts + carried], len(self.gradients)
         while True:
             del self.gradients[before:]
-            out = self.run(e.params["jaxpr"], f.params["jaxpr"], [*factors[:consts], *carry, *factors[consts + carried:]])
+            out = self.run(e.params["jaxpr"], f.params["jaxpr"], [*values[:consts], *carry, *values[consts + carried:]])
+            out = [v._replace(known=None) for v in out]
             # What is added up begins as zero; what else changes from one time to the next is not known.
-            new = [x if x == y else y if x == ZERO else x if y == ZERO else UNKNOWN for x, y in zip(carry, out)]
+            new = [Value(x.factor if x.factor == y.factor else y.factor if x.factor == ZERO else x.factor if y.factor == ZERO else UNKNOWN,
+                         joined([x.kind, y.kind], e)) for x, y in zip(carry, out)]
             if new == carry:
                 return carry + out[carried:]
             carry = new
 
-    def cond(self, e: Any, f: Any, factors: "list[Factor]") -> "list[Factor]":
-        branches = [self.run(a, b, factors[1:]) for a, b in zip(e.params["branches"], f.params["branches"], strict=True)]
-        return [common(x) if factors[0] in SAME else UNKNOWN for x in zip(*branches)]
+    def cond(self, e: Any, f: Any, values: "list[Value]") -> "list[Value]":
+        chosen = values[0]
+        branches = [self.run(a, b, values[1:]) for a, b in zip(e.params["branches"], f.params["branches"], strict=True)]
+
+        def either(found: Sequence[Value]) -> Value:
+            kind = joined([v.kind for v in found], e)
+            return Value(common([v.factor for v in found]) if chosen.factor in SAME else UNKNOWN,
+                         kind if chosen.kind == NONE else chosen.kind if chosen.kind is None or isinstance(chosen.kind, Mixed) else Mixed(e))
+        return [either(found) for found in zip(*branches)]
+
+
+_JAX = os.path.dirname(os.path.abspath(jax.__file__)) + os.sep
+
+
+def _placed(e: Any, values: "list[Value]", found: "list[Value]") -> "list[Value]":
+    """Results of the trace within an equation. Those of JAX's own functions have the line of who called them first: it is the equation that has them."""
+    jaxpr = e.params[_INNER[e.primitive.name]]
+    if not (getattr(getattr(jaxpr, "jaxpr", jaxpr).debug_info, "func_filename", None) or "").startswith(_JAX):
+        return found
+    before = [v.kind for v in values]
+    return [v._replace(kind=v.kind._replace(by=e)) if isinstance(v.kind, (Blend, Mixed)) and v.kind not in before else v for v in found]
 
 
 def _closed(jaxpr: Any) -> ClosedJaxpr:
     return jaxpr if isinstance(jaxpr, ClosedJaxpr) else ClosedJaxpr(jaxpr, ())
 
 
+def followed(one: ClosedJaxpr, two: ClosedJaxpr) -> "tuple[list[Value], list[Value]]":
+    """What is known of each gradient that is marked, in their order, and of each result. Empty if the two traces differ."""
+    walk, shapes = _Walk(), [dimension_of_samples(shape(v), shape(w)) for v, w in zip(one.jaxpr.invars, two.jaxpr.invars)]
+    try:
+        results = walk.run(one, two, [Value(UNKNOWN, None) if d is None else Value(1.0, NONE if d < 0 else EACH) for d in shapes])
+    except _Different:
+        return [], []
+    return walk.gradients, results
+
+
 def factors_of(one: ClosedJaxpr, two: ClosedJaxpr) -> "list[Factor]":
     """By which factor each gradient that is marked is larger with twice the samples, in their order; UNKNOWN where that is not
     known. Empty if the two traces differ."""
-    walk = _Walk()
-    try:
-        walk.run(one, two, [1.0 if dimension_of_samples(shape(v), shape(w)) is not None else UNKNOWN for v, w in zip(one.jaxpr.invars, two.jaxpr.invars)])
-    except _Different:
-        return []
-    return walk.gradients
+    return [v.factor for v in followed(one, two)[0]]
 
 
 def doubled(specs: Sequence[Any], first: int) -> "list[Any]":
@@ -108,10 +175,31 @@ def doubled(specs: Sequence[Any], first: int) -> "list[Any]":
     return [*specs[:first], *(jax.ShapeDtypeStruct((2 * s.shape[0], *s.shape[1:]), s.dtype) for s in specs[first:])]
 
 
-def check_mean(flat: Callable, specs: Sequence[Any], twice: Callable, twice_specs: Sequence[Any], parts: int, automatic: bool) -> None:
-    """Refuses a step whose gradients are larger with more samples, by parts of which they would be averaged.
+def _counts(factor: float) -> bool:
+    """Whether it is that of a power of the number of samples; n / (n - 1), as in a variance, has another one."""
+    return factor > 0 and factor != 1.0 and math.log2(factor).is_integer()
 
-    flat, specs: the step of one part, and its arguments; twice, twice_specs: of twice the samples. automatic: as of marking().
+
+def _larger(factor: Factor) -> Optional[str]:
+    """In words, of what is larger as a number of samples is."""
+    if isinstance(factor, float) and _counts(factor):
+        return f"{factor:g} times as large"
+    return "other" if isinstance(factor, Other) and _counts(factor.by) else None
+
+
+def _multiple(factor: Factor) -> Optional[str]:
+    """In words, of what is certainly other with twice the samples."""
+    return f"{factor:g} times as large" if isinstance(factor, float) and factor not in SAME else _larger(factor)
+
+
+def check_mean(flat: Callable, specs: Sequence[Any], twice: Callable, twice_specs: Sequence[Any], parts: int, automatic: bool,
+               results: "Callable[[], Sequence[tuple[str, str]]]" = lambda: (), locate: "Optional[Callable[[Any], Optional[str]]]" = None) -> None:
+    """Refuses a step whose gradients are larger with more samples, by parts of which they would be averaged, or new values of state are, which
+    would count the samples of a part. With `locate`, warns of a step whose gradients are no means over the samples: those of the parts have another
+    mean than the gradient of the whole batch.
+
+    flat, specs: the step of one part, and its arguments; twice, twice_specs: of twice the samples. automatic: as of marking(). results: roles and
+    names of what flat returns. locate: the user's line of an equation.
     Raises FrontEndError.
     """
     if parts == 1:
@@ -122,15 +210,58 @@ def check_mean(flat: Callable, specs: Sequence[Any], twice: Callable, twice_spec
             return jax.make_jaxpr(lambda *a: of(*a))(*given)
     try:
         one = traced(flat, specs)
-        factors = factors_of(one, traced(twice, twice_specs))
-        if not factors:
+        gradients, outputs = followed(one, traced(twice, twice_specs))
+        if not gradients:
             jax.clear_caches()  # functions that were traced with so many samples before have no marks
-            factors = factors_of(one, traced(twice, twice_specs))
+            gradients, outputs = followed(one, traced(twice, twice_specs))
+        if not gradients and flat is twice:  # another step with so few samples, such as x[:4] of 4, or what is broadcast of 1
+            four = [t if s.shape == t.shape else jax.ShapeDtypeStruct((2 * t.shape[0], *t.shape[1:]), t.dtype) for s, t in zip(specs, twice_specs)]
+            gradients, outputs = followed(traced(twice, twice_specs), traced(twice, four))
     except Exception:  # a step that takes this number of samples only: nothing is known
         return
-    for factor in factors:
-        if isinstance(factor, float) and factor not in SAME:
+    for factor in [v.factor for v in gradients]:
+        larger = _multiple(factor)
+        if larger:
             raise FrontEndError(
-                f"the loss must be a mean over the samples of the batch, got: one whose gradients are {factor:g} times as large when every sample is "
+                f"the loss must be a mean over the samples of the batch, got: one whose gradients are {larger} when every sample is "
                 f"there twice; each of {parts} parts of the batch has a loss of its own, and gradients are their means. Divide a sum by "
                 "the number of samples that the step is given (x.shape[0])")
+    made = list(zip(results(), outputs))
+    for (role, name), value in made:
+        if role == "updates" and _larger(value.factor):
+            raise FrontEndError(
+                f"the new value of '{name}' must not depend on how many samples the step is given, got: one that is {_larger(value.factor)} when every sample is "
+                f"there twice; each of {parts} parts of the batch would count its own. Make a sum a mean, and count steps, or samples by a constant")
+    job = current()
+    if job is not None and job.rank != 0:
+        return
+
+    def warn(mixed: Mixed, what: str, then: str) -> None:
+        place = locate(mixed.by) if locate is not None and mixed.by is not None else None
+        name = mixed.by.params.get("name", mixed.by.primitive.name) if mixed.by is not None else "a constant"
+        warnings.warn(f"{f'{place}: ' if place else ''}{what} not a mean over the samples of the batch: what '{name}' makes {_WHY[mixed.why].format(parts=parts)}. "
+                      f"{then} (docs/python.md, \"Losses that are no means\")", MixedSamples, stacklevel=3)
+    mixed = next(filter(None, map(_mixed, gradients)), None)
+    if mixed is not None:
+        warn(mixed, "the gradients are", "The parameters will not be those of one device on the whole batch")
+    for (role, name), value in made:
+        if role != "metric":
+            continue
+        larger = _multiple(value.factor)
+        if larger:
+            warnings.warn(f"the metric '{name}' is not a mean over the samples of the batch: it is {larger} when every sample is there twice. The mean of those of {parts} "
+                          "parts is reported (docs/python.md, \"Losses that are no means\")", MixedSamples, stacklevel=2)
+        elif mixed is None and (of := _mixed(value)) is not None:
+            warn(of, f"the metric '{name}' is", f"The mean of those of {parts} parts is reported")
+
+
+_WHY = {TOGETHER: "depends on several samples together, and each of {parts} parts of the batch has its own",
+        PLACE: "depends on the places of samples in the batch, and each of {parts} parts of the batch begins with the first place",
+        NUMBER: "of values that become smaller or larger with the number of samples is no multiple of what it would make of the whole batch"}
+
+
+def _mixed(value: Value) -> Optional[Mixed]:
+    """Of a value that certainly is no mean of those of the parts."""
+    if isinstance(value.kind, (Some, Moved)):
+        return Mixed(value.kind.by, PLACE)
+    return value.kind if isinstance(value.kind, Mixed) else None

@@ -16,8 +16,14 @@ class Place(NamedTuple):
     column: int = -1
 
 
+class Other(NamedTuple):
+    """Certainly not the same with twice the samples, and no multiple of it: a sum of two values whose factors differ. `by` is one that is not 1."""
+
+    by: float
+
+
 # A factor; ZERO of what is zero, or no finite number, which any factor leaves as it is; or UNKNOWN.
-Factor = Union[float, Place, None]
+Factor = Union[float, Place, Other, None]
 UNKNOWN: Factor = None
 ZERO: Factor = 0.0
 SAME = (1.0, ZERO)
@@ -25,7 +31,8 @@ SAME = (1.0, ZERO)
 # Of their first operand what it is times a factor; the shapes say where samples are.
 _LINEAR = {"neg", "copy", "copy_p", "convert_element_type", "reduce_precision", "transpose", "squeeze", "expand_dims", "real", "imag", "abs",
            "stop_gradient", "device_put", "optimization_barrier", "psum", "conj", "rev"}
-_EQUAL = {"add", "sub", "max", "min", "add_any", "atan2"}  # operands must have one factor, which the result has
+_ADDED = {"add", "sub", "add_any"}
+_EQUAL = {"max", "min", "atan2"}  # operands must have one factor, which the result has
 _COMPARED = {"eq", "ne", "lt", "le", "gt", "ge"}
 # Where one factor means nothing else than being the same.
 _PLAIN = {"exp", "exp2", "log", "log1p", "expm1", "tanh", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh",
@@ -82,12 +89,24 @@ def _of_result(e: Any, f: Any) -> Optional[int]:
     return dimension_of_samples(shape(e.outvars[0]), shape(f.outvars[0]))
 
 
+def _added(factors: Sequence[Factor]) -> Factor:
+    found = [x for x in factors if x != ZERO]
+    others = [x for x in found if isinstance(x, Other)]
+    if others:  # what makes it other may be taken away again, but not by what is the same
+        return others[0] if len(others) == 1 and all(x in (others[0], 1.0) for x in found) else UNKNOWN
+    floats = sorted({x for x in found if isinstance(x, float)})
+    return Other(max(x for x in floats if x != 1.0)) if len(floats) > 1 and all(isinstance(x, float) for x in found) else common(factors)
+
+
 def _is_same(factors: Sequence[Factor]) -> bool:
     return all(x in SAME for x in factors)
 
 
 def _times(*factors: Factor) -> Factor:
     known = [x for x in factors if isinstance(x, float)]
+    others = [x for x in factors if isinstance(x, Other)]
+    if len(others) == 1 and len(known) == len(factors) - 1 and all(x == 1.0 for x in known):
+        return others[0]
     return float(f"{math.prod(known):.9g}") if len(known) == len(factors) else UNKNOWN
 
 
@@ -97,6 +116,8 @@ def _mul(e: Any, f: Any, factors: "list[Factor]") -> Factor:
 
 def _div(e: Any, f: Any, factors: "list[Factor]") -> Factor:
     above, below = factors
+    if isinstance(above, Other):
+        return above if below == 1.0 else UNKNOWN
     return _times(above, 1 / below) if isinstance(below, float) and below != ZERO else UNKNOWN
 
 
@@ -112,6 +133,8 @@ def _sign(e: Any, f: Any, factors: "list[Factor]") -> Factor:
 
 
 def _reduce_sum(e: Any, f: Any, factors: "list[Factor]") -> Factor:
+    if isinstance(factors[0], Other):
+        return UNKNOWN
     return _times(factors[0], 2.0) if _samples(e, f, 0) in e.params["axes"] else factors[0]
 
 
@@ -144,6 +167,8 @@ def _along_others(e: Any, f: Any, factors: "list[Factor]") -> Factor:
         return UNKNOWN if e.params["dimension"] == axis else _joined(e, factors)
     if axis < 0:
         same = all(str(e.params[k]) == str(f.params[k]) for k in e.params)
+    elif name == "split":
+        same = e.params["axis"] != axis
     elif name == "slice":
         strides = e.params["strides"]
         same = (e.params["start_indices"][axis] == 0 and e.params["limit_indices"][axis] == shape(e.invars[0])[axis]
@@ -279,7 +304,7 @@ _RULES: "dict[str, Callable[..., Factor]]" = {
     "mul": _mul, "div": _div, "integer_pow": _power(lambda e: e.params["y"]), "sqrt": _power(lambda e: 0.5),
     "rsqrt": _power(lambda e: -0.5), "cbrt": _power(lambda e: 1 / 3), "square": _power(lambda e: 2), "sign": _sign,
     "reduce_sum": _reduce_sum, "reduce_max": _reduce_most, "reduce_min": _reduce_most, "reshape": _reshape, "select_n": _select,
-    "slice": _along_others, "pad": _along_others, "concatenate": _along_others, "dynamic_slice": _along_others,
+    "slice": _along_others, "split": _along_others, "pad": _along_others, "concatenate": _along_others, "dynamic_slice": _along_others,
     "dynamic_update_slice": _along_others, "broadcast_in_dim": _broadcast, "iota": _iota, "dot_general": _dot,
     "conv_general_dilated": _convolution, "reduce_window_sum": _windows, "reduce_window_max": _windows, "reduce_window_min": _windows,
     "select_and_scatter_add": _windows, "select_and_gather_add": _windows, "cumsum": _running, "cummax": _running, "cummin": _running,
@@ -296,8 +321,10 @@ def result(e: Any, f: Any, factors: "list[Factor]") -> Factor:
     if name in _LINEAR:
         moved = name == "rev" and _samples(e, f, 0) in e.params["dimensions"]
         rounded = name == "convert_element_type" and isinstance(factors[0], float) and not (
-            np.issubdtype(e.params["new_dtype"], np.inexact) or _is_same(factors))
+            jax.dtypes.issubdtype(e.params["new_dtype"], np.inexact) or _is_same(factors))
         return UNKNOWN if moved or rounded else factors[0]
+    if name in _ADDED:
+        return _added(factors)
     if name in _EQUAL:
         return common(factors)
     if name == "lt" and isinstance(factors[0], Place) and factors[1] == ZERO:

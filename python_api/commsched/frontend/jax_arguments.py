@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import contextlib
 import operator
-from typing import Any, Callable, Iterator, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
 import jax
 
 from ..errors import FrontEndError
+from .located import first_failure
 
 
 class NoNewValue(FrontEndError):
@@ -73,13 +74,22 @@ def _like_batches(shapes: Sequence[Sequence[tuple]], others: Sequence[int], batc
     return [i for i in others if shapes[i] and all(s and s[0] in samples and s[0] > 1 for s in shapes[i])]
 
 
+def _works(function: Callable[[], Any]) -> bool:
+    try:
+        function()
+    except Exception:
+        return False
+    return True
+
+
 @contextlib.contextmanager
 def forgotten_batch(names, shapes, params: int, batch: Sequence[int], constant: Sequence[int],
-                    unmatched: Callable[[], Sequence[int]]) -> Iterator[None]:
+                    unmatched: Callable[[], Sequence[int]], whole: "Optional[Callable[[], Any]]" = None) -> Iterator[None]:
     """Around the tracing of a step. An argument that nothing updates and that has as many rows as the batch has
     samples is most likely a batch: every worker would see all of it. Its meaning has to be said.
 
-    shapes: of each argument's arrays. unmatched: the state that no output is the new value of, once it is traced.
+    shapes: of each argument's arrays. unmatched: the state that no output is the new value of, once it is traced. whole: traces the step with the
+    whole batch, where it was with a part.
     """
     others = [i for i in range(len(names)) if i != params and i not in batch and i not in constant]
 
@@ -98,9 +108,14 @@ def forgotten_batch(names, shapes, params: int, batch: Sequence[int], constant: 
         raise
     except (TypeError, ValueError) as error:  # what jax says of shapes that do not fit
         like = _like_batches(shapes, others, batch)
-        if not like or isinstance(error, jax.errors.JAXTypeError):
+        if isinstance(error, jax.errors.JAXTypeError):
             raise
-        raise FrontEndError(meant(like)) from error
+        if like:
+            raise FrontEndError(meant(like)) from error
+        if whole is None or not _works(whole):
+            raise
+        raise FrontEndError("the step must take the part of the batch that a worker gets, as it takes the whole batch; an array beside the batch that has "
+                            f"a row for each sample must be an argument named in batch=; got: {first_failure(error)}") from error
     like = _like_batches(shapes, unmatched(), batch)
     if like:
         raise FrontEndError(meant(like))

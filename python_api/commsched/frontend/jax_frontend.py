@@ -8,7 +8,7 @@ import contextlib
 import inspect
 import os
 import re
-from typing import Callable, Mapping, Optional, Sequence
+from typing import Any, Callable, Mapping, Optional, Sequence
 
 import jax
 import numpy as np
@@ -22,6 +22,7 @@ from .jax_constants import kept, without
 from .jax_gradient import marking
 from .jax_leaves import Leaves, path_name
 from .jax_worker import numbering
+from .located import best, shown
 from .stablehlo import level0_function, level0_module
 from .stablehlo.function import FunctionSpec
 from .stablehlo.ir import Printer
@@ -72,6 +73,17 @@ def make_locate(root: Optional[str]) -> Callable[[str], Optional[str]]:
             file = os.path.relpath(file, root)
         return f'"{file}":{line}:{column}'
     return locate
+
+
+def _line_of(root: Optional[str]) -> "Callable[[Any], Optional[str]]":
+    """Finds the user's source line of an equation of a trace."""
+    folder = os.path.dirname(os.path.abspath(jax.__file__))
+
+    def line(equation: Any) -> Optional[str]:
+        frames = getattr(equation.source_info.traceback, "frames", ())
+        place = best([(f.file_name, f.line_num) for f in frames], folder)
+        return shown(place, root) if place else None
+    return line
 
 
 @contextlib.contextmanager
@@ -243,14 +255,19 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
     def flat(*values):
         return match(step(*_unflatten(all_leaves, values, empty)))
     all_shapes = [[a.shape for a in leaves.arrays] for leaves in all_leaves]
-    with forgotten_batch(names, all_shapes, params, batch, constant, lambda: match.unmatched):
+    def whole():
+        def called(*values):
+            step(*_unflatten(all_leaves, values, {}))
+        jax.eval_shape(called, *(jax.ShapeDtypeStruct(a.shape, a.dtype) for leaves in all_leaves for a in leaves.arrays))
+    with forgotten_batch(names, all_shapes, params, batch, constant, lambda: match.unmatched, whole if workers * devices > 1 else None):
         module, explicit = _lower_step(flat, specs)
     samples = {shape[0] for i in batch for shape in all_leaves[i].shapes}
     if len(samples) > 1:
         raise FrontEndError(f"batch arguments must have one number of samples, got: {sorted(samples)}")
     doubled = [jax.ShapeDtypeStruct((2 * s.shape[0], *s.shape[1:]), s.dtype) if kind == "batch" else s
                for (kind, _), s in zip(kinds, specs)]
-    check_mean(flat, specs, flat, doubled, workers * devices, not explicit)
+    check_mean(flat, specs, flat, doubled, workers * devices, not explicit, lambda: match.results,
+               _line_of(location_root))
     printer = Printer()
     spec = FunctionSpec(name, kinds, match.results, True, samples.pop() if samples else None,
                         match.scalars, row_sparse)

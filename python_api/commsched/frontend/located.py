@@ -69,6 +69,10 @@ class Located:
             return None
         return self.text(list(self._numbers)[int(found[-1])], ":1")
 
+    def line_of(self, equation: Any) -> Optional[str]:
+        """file:line of an equation of JAX that was traced in a scope."""
+        return (self(str(equation.source_info.name_stack)) or "").replace('"', "").removesuffix(":1") or None
+
 
 def free_name(name: str, taken: "set[str]") -> str:
     """The name, or one like it that is not taken; it then is."""

@@ -111,7 +111,8 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
                 _metric(n, found[i]) for n, i in captured.metrics.items()]
         with marking(False):
             module = _lower(flat, specs)
-        check_mean(flat, specs, lambda *arrays: flat(*arrays, part=2 * samples // parts), doubled(specs, len(initial)), parts, False)
+        check_mean(flat, specs, lambda *arrays: flat(*arrays, part=2 * samples // parts), doubled(specs, len(initial)), parts, False,
+                   lambda: results, located.line_of)
     kinds = [("param", s.name) for s in captured.params] + [("state", s.name) for s in captured.state]
     kinds += [("state", names.seed)] if names.seed else []
     slots = [Slot(n, k, a) for (k, n), a in zip(kinds, initial)]

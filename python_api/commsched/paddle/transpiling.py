@@ -8,7 +8,8 @@ from typing import Any, Mapping, Optional, Sequence, Union
 
 import paddle
 
-from ..cluster import Cluster, check_count
+from ..arguments import check_count
+from ..cluster import Cluster
 from ..errors import FrontEndError
 from ..strategy import AllReduce, ParameterServers, Strategy
 from ..transpiling import checked, made

@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
-from typing import Any, Mapping, Optional, Sequence
+from typing import Any, Callable, Mapping, Optional, Sequence
 
 import jax
 import numpy as np
@@ -24,7 +24,7 @@ from ..frontend.located import Located, free_name
 from ..frontend.stablehlo import level0_function, level0_module
 from ..frontend.stablehlo.function import FunctionSpec
 from ..frontend.stablehlo.ir import Printer
-from . import interpret, optimizers, scaling, values
+from . import interpret, labels, optimizers, scaling, values
 from .capture import Graph, Step, capture, named_buffers
 
 
@@ -149,25 +149,6 @@ def _captured(step: Step, own: Layout, batch: Batch, parts: int) -> Graph:
     return graph
 
 
-def _may_be_a_sum(graph: Graph) -> bool:
-    """Whether the loss may have a sum over the batch in it that nothing divides that is computed itself, as a count."""
-    def scalar(node: Any) -> bool:
-        return isinstance(node, torch.fx.Node) and getattr(node.meta.get("val"), "ndim", None) == 0
-    waiting, seen = [list(graph.graph.graph.nodes)[-1].args[0][0]], set()
-    while waiting:
-        node = waiting.pop()
-        if not scalar(node) or node in seen:
-            continue
-        seen.add(node)
-        name = str(node.target)
-        if name.startswith("aten.div") and all(map(scalar, node.args[:2])):
-            continue
-        if not name.startswith("aten.mean") and any(not scalar(n) for n in node.all_input_nodes):
-            return True
-        waiting += node.all_input_nodes
-    return False
-
-
 def _captured_twice(step: Step, own: Layout, batch: Batch, parts: int) -> Optional[Graph]:
     """Of a worker's part with every sample twice; None of a step that takes its number of samples only."""
     both = [torch.cat([t, t]) for t in batch.tensors]
@@ -175,6 +156,19 @@ def _captured_twice(step: Step, own: Layout, batch: Batch, parts: int) -> Option
         return _captured(step, own, Batch(pytree.tree_unflatten(both, batch.tree), argument_names(step)), parts)
     except FrontEndError:
         return None
+
+
+def _check_mean(graph: Graph, twice: Graph, flat: Callable, specs: list, first: int, batch: Batch, parts: int, results: "list[tuple[str, str]]",
+                located: Located) -> None:
+    """See doubling.check_mean. Labels that the example batch has none of are taken to be in no batch."""
+    count, rows = len(batch.tensors), batch.samples // parts
+    same = labels.constant(graph.graph, count, [[t[i * rows:(i + 1) * rows] for t in batch.tensors] for i in range(parts)])
+
+    def assumed(of: Graph) -> "dict[Any, bool]":
+        return {node: same[i] for i, node in enumerate(labels.comparisons(of.graph, count)) if i in same}
+
+    check_mean(lambda *arrays: flat(*arrays, assumed=assumed(graph)), specs, lambda *arrays: flat(*arrays, of=twice, assumed=assumed(twice)),
+               doubled(specs, first), parts, False, lambda: results, located.line_of)
 
 
 def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, seed: int = 0,
@@ -207,26 +201,26 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
         located = Located(location_root)
         kept, results = _kept(graph, slot_names, len(own.params))
         _check_apart(own, {n for _, n in results})
+        metrics = [own.free(n) for n in graph.metrics]
+        results += [("updates", n) for n in seeds] + [("metric", n) for n in metrics]
 
-        def flat(*arrays, of=graph):
+        def flat(*arrays, of=graph, assumed={}):
             inputs, seed_, random = list(arrays), None, None
             if seeds:
                 key = jax.random.wrap_key_data(inputs.pop(len(carried) - 1))
                 seed_, drawn = jax.random.split(key)
                 random = jax.random.fold_in(drawn, jax_worker.worker_index())
-            outputs = interpret.run(of.graph, inputs, located, inputs[: len(own.params)], random)
+            outputs = interpret.run(of.graph, inputs, located, inputs[: len(own.params)], random, assumed)
             updates = [inputs[i] if o is None else outputs[o] for i, o in kept]
             return updates + ([jax.random.key_data(seed_)] if seeds else []) + outputs[: len(graph.metrics)]
         with marking(False):
             module = _lower(flat, specs)
-        if workers * devices > 1 and _may_be_a_sum(graph):
+        if workers * devices > 1:
             twice = _captured_twice(step, own, batch, workers * devices)
             if twice is not None:
-                check_mean(flat, specs, lambda *arrays: flat(*arrays, of=twice), doubled(specs, len(carried)), workers * devices, False)
+                _check_mean(graph, twice, flat, specs, len(carried), batch, workers * devices, results, located)
     kinds = [("param" if i < len(own.params) and graph.marked[i] else "state", n)
              for i, n in enumerate([*slot_names, *rates, *seeds])] + [("batch", n) for n in batch_names]
-    metrics = [own.free(n) for n in graph.metrics]
-    results += [("updates", n) for n in seeds] + [("metric", n) for n in metrics]
     printer = Printer()
     spec = FunctionSpec("step", kinds, results, True, batch.samples)
     lines = level0_function(module, spec, located, printer)

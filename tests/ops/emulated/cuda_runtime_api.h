@@ -21,6 +21,9 @@ enum cudaMemcpyKind {
   cudaMemcpyHostToDevice = 1,
   cudaMemcpyDeviceToHost = 2
 };
+enum cudaDeviceAttr {
+  cudaDevAttrMultiProcessorCount = 16
+};
 enum cudaStreamCaptureMode {
   cudaStreamCaptureModeGlobal = 0
 };
@@ -32,6 +35,14 @@ using cudaGraphExec_t = struct EmulatedGraph *;
 cudaError_t cudaGetLastError();
 const char *cudaGetErrorString(cudaError_t error);
 cudaError_t cudaGetDeviceCount(int *count);
+cudaError_t cudaGetDevice(int *device);
+cudaError_t cudaDeviceGetAttribute(int *value, cudaDeviceAttr attribute, int device);
+// So few that a block has much to do.
+template <typename Kernel>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, Kernel, int, size_t) {
+  *blocks = 2;
+  return cudaSuccess;
+}
 
 cudaError_t cudaMalloc(void **p, size_t bytes);
 cudaError_t cudaFree(void *p);

@@ -19,7 +19,7 @@ func.func @step(%w: !w {cs.param = "w"}) -> (!w {cs.updates = "w"}) attributes {
 
 // -----
 
-// expected-error @+1 {{NCCL needs nodes of one device, each of which is a rank, got: 2}}
+// expected-error @+1 {{NCCL needs nodes of one device, each of which is a rank: nodes = 8 devices = 1 nccl = <machine_ranks = 2>, with what each device has of the network as inter, got: nodes = 4 devices = 2}}
 cs.cluster @lab nodes = 4 devices = 2 device = <kind = cuda, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
 !w = !cs.placed<tensor<8xf32>, device 0>

@@ -156,9 +156,7 @@ private:
           for (unsigned m = 0; m < schedule.messages.size(); ++m)
             for (unsigned stage = 0; stage < stagesOf(m).size(); ++stage)
               if (stagesOf(m)[stage].link == link && isReady(step, m, stage, now))
-                ready.insert({schedule.messages[m].priorities[stage] +
-                                  static_cast<int64_t>(step * problem.ops.size()),
-                              step, m, stage});
+                ready.insert({schedule.messages[m].priorities[stage], step, m, stage});
         if (ready.empty())
           break;
         auto [priority, step, m, stage] = *ready.begin();

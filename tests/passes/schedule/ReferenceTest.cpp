@@ -153,9 +153,8 @@ private:
                 ready &= opDone(step, producer, now);
           if (!ready || !seen.insert({step, m, stage}).second)
             continue;
-          auto ops = static_cast<int64_t>(problem.ops.size());
           queues[stagesOf(m)[stage].link].insert(
-              {message.priorities[stage] + step * ops, step, m, stage});
+              {message.priorities[stage], step, m, stage});
         }
       }
   }
@@ -249,10 +248,9 @@ private:
     Key key;
     for (const auto &[at, other] : messages) {
       auto [step, m, stage] = at;
-      auto ops = static_cast<int64_t>(problem.ops.size());
       if (stagesOf(m)[stage].link != link || other.left == 0)
         continue;
-      Key own{schedule.messages[m].priorities[stage] + step * ops, step, m, stage};
+      Key own{schedule.messages[m].priorities[stage], step, m, stage};
       if (!first || own < key) {
         key = own;
         first = &key;

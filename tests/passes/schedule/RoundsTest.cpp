@@ -4,11 +4,19 @@
 #include "passes/schedule/solver/Rounds.h"
 
 #include "passes/schedule/solver/Bound.h"
+#include "plan/packets.h"
+#include "tests/cases.h"
 #include "tests/passes/schedule/RandomProblem.h"
+#include "tests/passes/schedule/RoundsReference.h"
 
 #include "gtest/gtest.h"
 
+#include <cmath>
+#include <map>
+#include <optional>
 #include <random>
+#include <tuple>
+#include <vector>
 
 namespace commsched::schedule {
 namespace {
@@ -117,6 +125,102 @@ TEST(RoundsTest, IsNeverBelowTheBound) {
     ++compared;
   }
   EXPECT_GT(compared, 500u);
+}
+
+/// Random steps of megabytes and milliseconds, on links of a byte in a nanosecond: what is rounded is a nanosecond each
+/// time that a peer is begun with or done with.
+struct DrawnRounds {
+  Problem problem;
+  Schedule schedule;
+};
+std::optional<DrawnRounds> drawRounds(uint64_t seed) {
+  constexpr int64_t kMany = 1'000'000;
+  std::mt19937_64 random(seed);
+  auto large = [&](int64_t number) {
+    return number == 0 ? 0 : number * kMany + static_cast<int64_t>(random() % (kMany / 2));
+  };
+  DrawnRounds d;
+  d.problem = randomProblem(seed, {.streams = 1 + unsigned(seed % 2), .links = 1 + unsigned(seed / 2 % 2), .maxLatency = 2, .maxOverhead = 1, .maxUpdate = seed % 3 ? 0 : 2, .maxBytes = 6, .maxCommunications = 4, .maxOps = 5});
+  for (Link &link : d.problem.links) {
+    link.peers = 1 + unsigned(random() % 4);
+    link.creditUntilSent = random() % 2;
+  }
+  for (Op &op : d.problem.ops)
+    op.duration = large(op.duration);
+  // Communications of one kind have the same costs for a message.
+  std::map<std::pair<unsigned, size_t>, std::pair<Time, Time>> costs;
+  std::map<unsigned, bool> halves; // of one all-reduce: on one link
+  for (Communication &communication : d.problem.communications) {
+    communication.bytes = large(communication.bytes);
+    for (size_t i = 0; i < communication.stages.size(); ++i) {
+      Stage &stage = communication.stages[i];
+      stage.bytes = communication.bytes;
+      stage.update = large(stage.update);
+      auto [known, isNew] = costs.try_emplace({communication.kind, i});
+      if (isNew)
+        known->second = {large(stage.overhead) / 16, large(stage.latency) / 8};
+      std::tie(stage.overhead, stage.latency) = known->second;
+      stage.avoidableOverhead = stage.avoidableLatency = 0;
+    }
+    if (auto [half, isNew] = halves.try_emplace(communication.kind); isNew)
+      half->second = random() % 2;
+    if (communication.stages.size() == 2 && halves[communication.kind])
+      communication.stages[1].link = communication.stages[0].link;
+  }
+  d.schedule = randomSchedule(d.problem, seed, (1 + static_cast<int64_t>(seed % 4)) * kMany);
+  for (int64_t &credit : d.schedule.credit)
+    credit = random() % 3 ? static_cast<int64_t>(1 + random() % (8 * kMany)) : kNoLimit;
+  d.schedule.barrier = false;
+  if (check(d.problem) || verify(d.problem, d.schedule))
+    return std::nullopt;
+  return d;
+}
+
+/// How far the first of so many steps, and the mean of the later half, are from the reference; of what ends.
+std::optional<double> distance(const DrawnRounds &d, const RoundsFaults &faults) {
+  constexpr unsigned kSteps = 12;
+  Evaluation evaluation = Rounds(d.problem).evaluate(d.schedule);
+  std::vector<double> ends = endsByRounds(d.problem, d.schedule, kSteps, plan::kLargePacket, plan::kSocketBytes, faults);
+  if (ends.size() < kSteps)
+    return std::nullopt;
+  double first = std::abs(ends.front() - static_cast<double>(evaluation.firstStep));
+  double period = (ends[kSteps - 1] - ends[(kSteps - 1) / 2]) / (kSteps - 1 - (kSteps - 1) / 2);
+  // A rhythm of several steps is another average.
+  return evaluation.settled ? first : std::max(first, std::abs(period - evaluation.period));
+}
+
+TEST(RoundsTest, IsWhatAReferenceOfRoundsSays) {
+  unsigned compared = 0, several = 0;
+  Cases cases = casesOf(1200);
+  for (uint64_t seed = cases.first; seed < cases.end; ++seed) {
+    std::optional<DrawnRounds> d = drawRounds(seed);
+    if (!d || !Rounds(d->problem).any())
+      continue;
+    std::optional<double> far = distance(*d, {});
+    ASSERT_TRUE(far) << seed;
+    // Nanoseconds, of milliseconds.
+    EXPECT_LE(*far, 2000) << seed;
+    ++compared;
+    several += d->problem.communications.size() > 1;
+  }
+  EXPECT_GT(compared, cases.count() / 4);
+  EXPECT_GT(several, cases.count() / 8);
+}
+
+TEST(RoundsTest, TheReferenceTellsFaults) {
+  unsigned compared = 0;
+  std::vector<unsigned> found(6);
+  for (uint64_t seed = 0; seed < 400; ++seed) {
+    std::optional<DrawnRounds> d = drawRounds(seed);
+    if (!d || !Rounds(d->problem).any())
+      continue;
+    ++compared;
+    const RoundsFaults faults[] = {{.peersInOrder = true}, {.equalRounds = true}, {.wholeRate = true}, {.wholeCredit = true}, {.overtakesAtOnce = true}, {.latencyOfEachRound = true}};
+    for (size_t i = 0; i < found.size(); ++i)
+      found[i] += distance(*d, faults[i]).value_or(1e9) > 2000;
+  }
+  for (size_t i = 0; i < found.size(); ++i)
+    EXPECT_GT(found[i], 3u) << "fault " << i << " of " << compared;
 }
 
 } // namespace

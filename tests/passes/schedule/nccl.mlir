@@ -32,6 +32,12 @@
 // SCHEDULE: cs.schedule = #cs.schedule<policy = "wfbp"
 // SCHEDULE: cs.start "a
 
+// A calibration has them, too; one of the two counts.
+// RUN: %cs-opt --read-costs="calibration=%t/calibration.json" %t/step.mlir | FileCheck %s --check-prefix=CALIBRATED
+// CALIBRATED: nccl = <machine_ranks = 2, ranks = 2, bytes = [1024], ns = [5000]>
+// RUN: not cs-opt --read-costs="calibration=%t/calibration.json nccl-tests=%t/two.log" %t/step.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=TWICE
+// TWICE: error: '{{.*}}calibration.json': has what NCCL takes, and so has nccl-tests: one of them must go
+
 // RUN: sed 's/12.50  *0.00/0.00 0.00/' %t/two.log > %t/bad.log
 // RUN: not cs-opt --read-costs="nccl-tests=%t/bad.log" %t/step.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=BAD
 // BAD: error: '{{.*}}bad.log': line 6: time in place must be microseconds above 0, got: '0.00'
@@ -49,6 +55,10 @@
 // RUN: not cs-opt --schedule-comm="algorithm=nccl parts=true" %t/step.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=PARTS
 // PARTS: error: {{.*}}parts must go without algorithm=nccl
 
+//--- calibration.json
+{"format":"commsched calibration","version":1,"module":"","transport":"none","ranks":2,"servers":0,
+"links":[],"exchanges":[],"compute":[],"copies":[],
+"nccl":[{"ranks":2,"bytes":1024,"ns":5000}]}
 //--- two.log
 # nThread 1 nGpus 2 minBytes 8 maxBytes 1048576 step: 2(factor) warmup iters: 1 iters: 20 agg iters: 1 validation: 1 graph: 0
 # Using devices

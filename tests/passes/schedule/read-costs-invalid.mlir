@@ -11,12 +11,12 @@
 
 // RUN: echo '{"a": [}' > %t/broken.json
 // RUN: not cs-opt --read-costs=profile=%t/broken.json %t/m.mlir 2>&1 | FileCheck %s --check-prefix=BROKEN
-// BROKEN: error: '{{.*}}broken.json': is no JSON: [1:8
+// BROKEN: error: '{{.*}}broken.json': is no JSON object
 
 // RUN: not cs-opt --read-costs=profile=%t/c.json %t/m.mlir 2>&1 | FileCheck %s --check-prefix=FORMAT
-// FORMAT: error: '{{.*}}c.json': must be of format "commsched profile"
+// FORMAT: error: '{{.*}}c.json': format must be "commsched profile", got: "commsched calibration"
 // RUN: not cs-opt --read-costs=calibration=%t/p.json %t/m.mlir 2>&1 | FileCheck %s --check-prefix=FORMAT2
-// FORMAT2: error: '{{.*}}p.json': must be of format "commsched calibration"
+// FORMAT2: error: '{{.*}}p.json': format must be "commsched calibration", got: "commsched profile"
 
 // RUN: sed 's/"version":1/"version":2/' %t/p.json > %t/version.json
 // RUN: not cs-opt --read-costs=profile=%t/version.json %t/m.mlir 2>&1 | FileCheck %s --check-prefix=VERSION
@@ -77,6 +77,22 @@
 // RUN: not cs-opt --read-costs=calibration=%t/empty.json %t/m.mlir 2>&1 | FileCheck %s --check-prefix=EMPTY
 // EMPTY: error: '{{.*}}empty.json': has no link
 
+// RUN: not cs-opt --read-costs=calibration=%t/d.json %t/m.mlir 2>&1 | FileCheck %s --check-prefix=DEVICES
+// DEVICES: error: '{{.*}}d.json': is of CUDA devices: devices of the cluster must be of kind cuda, got: cpu
+// RUN: sed 's/kind = cpu/kind = cuda/' %t/m.mlir > %t/cuda.mlir
+// RUN: sed 's/nodes = 2/nodes = 3/' %t/cuda.mlir > %t/three.mlir
+// RUN: not cs-opt --read-costs=calibration=%t/d.json %t/three.mlir 2>&1 | FileCheck %s --check-prefix=RANKS
+// RANKS: error: '{{.*}}d.json': ranks must match the nodes of the cluster, 3, got: 2
+// RUN: sed 's/to_host/sideways/' %t/d.json > %t/direction.json
+// RUN: not cs-opt --read-costs=calibration=%t/direction.json %t/cuda.mlir 2>&1 | FileCheck %s --check-prefix=DIRECTION
+// DIRECTION: error: '{{.*}}direction.json': copy: "direction" must be to_host or to_device, got: sideways
+// RUN: sed 's/"both_bytes_per_s":7/"both_bytes_per_s":0/' %t/d.json > %t/both.json
+// RUN: not cs-opt --read-costs=calibration=%t/both.json %t/cuda.mlir 2>&1 | FileCheck %s --check-prefix=BOTH
+// BOTH: error: '{{.*}}both.json': copy: "both_bytes_per_s" must be a whole number of 1 to
+// RUN: sed 's/"ranks":2,"bytes":9/"ranks":4,"bytes":9/' %t/d.json > %t/others.json
+// RUN: not cs-opt --read-costs=calibration=%t/others.json %t/cuda.mlir 2>&1 | FileCheck %s --check-prefix=OTHERS
+// OTHERS: error: '{{.*}}others.json': nccl: ranks must match those of other entries, 2, got: 4
+
 // RUN: grep -v cs.cluster %t/m.mlir > %t/no-cluster.mlir
 // RUN: not cs-opt --read-costs=calibration=%t/c.json %t/no-cluster.mlir 2>&1 | FileCheck %s --check-prefix=CLUSTER
 // CLUSTER: error: has no cs.cluster to take the costs of links: run --insert-dist-comm first
@@ -104,6 +120,13 @@ module @m {
   {"label":"b","device":0,"kind":"run","count":20,"median_ns":20,"min_ns":8,"max_ns":40,"quiet_count":0},
   {"label":"a","device":0,"kind":"run","count":20,"median_ns":10,"min_ns":8,"max_ns":40,"quiet_count":0}]}]}
 ]}
+//--- d.json
+{"format":"commsched calibration","version":1,"module":"m","transport":"none","ranks":2,"servers":0,
+"links":[],"exchanges":[],"compute":[],
+"copies":[
+ {"rank":0,"direction":"to_host","latency_ns":1,"bytes_per_s":9,"both_bytes_per_s":7}],
+"nccl":[{"ranks":2,"bytes":4,"ns":1},
+ {"ranks":2,"bytes":9,"ns":2}]}
 //--- c.json
 {"format":"commsched calibration","version":1,"module":"m","transport":"grpc","ranks":2,"servers":0,
 "links":[

@@ -21,6 +21,16 @@
 // Of a block that was cut into parts, the times of the parts.
 // RUN: sed '/"median_ns":33/s/"update"/"update.part0"/; /"median_ns":44/s/"update"/"update.part1"/' %t/servers.json > %t/parts.json
 // RUN: %cs-opt --read-costs="calibration=%t/server-links.json profile=%t/parts.json" %t/servers.mlir | FileCheck %s --check-prefix=PARTS
+// Of CUDA devices: copies, at the rate of the slower direction, and all-reduces of NCCL, which do not fall with the size. Compute is as it was
+// measured, since there is no slowdown to come on top of it; and one rank has no link.
+// RUN: sed 's/kind = cpu/kind = cuda/; s/nodes = 3/nodes = 2/' %t/step.mlir > %t/cuda.mlir
+// RUN: %cs-opt --read-costs="calibration=%t/devices.json profile=%t/rank0.json" %t/cuda.mlir | FileCheck %s --check-prefix=DEVICE
+// What processors of the host lose beside communication is not a device's.
+// RUN: sed 's/"compute":\[\]/"compute":[{"rank":0,"quiet_ns":100,"communicating_ns":150,"slowdown_percent":50}]/' %t/devices.json > %t/hosts.json
+// RUN: %cs-opt --read-costs="calibration=%t/hosts.json profile=%t/rank0.json" %t/cuda.mlir | FileCheck %s --check-prefix=DEVICE
+// RUN: sed 's/{"from.*}//; /^{"ranks"/d' %t/devices.json > %t/alone.json
+// RUN: sed 's/nodes = 2/nodes = 1/' %t/cuda.mlir > %t/one.mlir
+// RUN: %cs-opt --read-costs="calibration=%t/alone.json" %t/one.mlir | FileCheck %s --check-prefix=ALONE
 // As part of a pipeline, which schedules by them.
 // RUN: %cs-opt --cs-all-reduce-pipeline="profile=%t/program.json calibration=%t/links.json,%t/more.json schedule=wfbp" %t/program.mlir | FileCheck %s --check-prefix=PIPELINE
 // RUN: %cs-opt --cs-parameter-server-pipeline="calibration=%t/links.json schedule=wfbp" %t/program.mlir | FileCheck %s --check-prefix=LINK
@@ -68,6 +78,15 @@
 
 // PARTS: func.func @server.0
 // PARTS: cs.fragment "update" {{.*}} ns = 77>
+
+// DEVICE: device = <kind = cuda, gflops = 40, gb_per_s = 20, copy_mb_per_s = 900, copy_latency_ns = 2000>
+// DEVICE-SAME: inter = <mbit_per_s = 958, latency_ns = 60000, overhead_ns = 300>
+// DEVICE-NOT: slowdown_percent
+// DEVICE-SAME: nccl = <ranks = 2, bytes = [1024, 4096, 16384], ns = [5000, 7500, 7500]>
+// DEVICE: cs.fragment "forward" on 0 ({{.*}}) cost <flops = 7, bytes = 9, ns = 100>
+// ALONE: device = <kind = cuda, gflops = 40, gb_per_s = 20, copy_mb_per_s = 900, copy_latency_ns = 2000>
+// ALONE-SAME: inter = <mbit_per_s = 1000, latency_ns = 50000>
+// ALONE-NOT: nccl
 
 //--- step.mlir
 !t = !cs.placed<tensor<4xf32>, device 0>
@@ -128,6 +147,21 @@ module @model {
 "compute":[
  {"rank":0,"quiet_ns":100,"communicating_ns":112,"slowdown_percent":12},
  {"rank":1,"quiet_ns":100,"communicating_ns":113,"slowdown_percent":13}
+]}
+//--- devices.json
+{"format":"commsched calibration","version":1,"module":"model","transport":"grpc","ranks":2,"servers":0,
+"links":[
+ {"from":"rank 0","to":"rank 1","latency_ns":60000,"overhead_ns":300,"bits_per_s":958000000,"round_trip_ns":90000}
+],
+"exchanges":[],
+"compute":[],
+"copies":[
+ {"rank":0,"direction":"to_host","latency_ns":2000,"bytes_per_s":1200000000,"both_bytes_per_s":1000000000},
+ {"rank":0,"direction":"to_device","latency_ns":2600,"bytes_per_s":1100000000,"both_bytes_per_s":900000000}],
+"nccl":[
+{"ranks":2,"bytes":1024,"ns":5000},
+{"ranks":2,"bytes":4096,"ns":8000},
+{"ranks":2,"bytes":16384,"ns":7000}
 ]}
 //--- more.json
 {"format":"commsched calibration","version":1,"module":"model","transport":"grpc","ranks":2,"servers":0,

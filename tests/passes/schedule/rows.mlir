@@ -11,8 +11,8 @@ cs.cluster @c nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s 
 !w = !cs.placed<tensor<8x2xf32>, device 0>
 !b = !cs.placed<tensor<2xf32>, device 0>
 
-// The fetch is most urgent. What is sent is needed where rows are read in the next
-// step, before the bias, and begins when the rows of this step are there.
+// The fetch is most urgent. What is sent goes by turns: the bias is there before, and rows begin when
+// those of this step are there.
 // CHECK-LABEL: func.func @step
 // CHECK: %[[F:.*]] = cs.start "w" (%[[IDS:.*]]) : (!cs.placed<tensor<4xi32>, device 0>) -> !cs.future<!cs.placed<tensor<4x2xf32>, device 0>> {
 // CHECK-NEXT: ^bb0(%[[I:.*]]: !cs.placed<tensor<4xi32>, device 0>):
@@ -20,12 +20,12 @@ cs.cluster @c nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s 
 // CHECK-NEXT: cs.return %[[R]]
 // CHECK: %[[E:.*]] = cs.await %[[F]]
 // CHECK: %[[C:.*]] = cs.fragment "compute.0" on 0 (%[[E]])
-// CHECK: %[[S:.*]] = cs.start "w" priority 1 (%[[IDS]], %[[C]]) after (%[[F]] : !cs.future<{{.*}}>) : ({{.*}}) -> !cs.future<!cs.placed<tensor<4x2xf32>, device 0>> {
+// CHECK: %[[S:.*]] = cs.start "w" priority 2 (%[[IDS]], %[[C]]) after (%[[F]] : !cs.future<{{.*}}>) : ({{.*}}) -> !cs.future<!cs.placed<tensor<4x2xf32>, device 0>> {
 // CHECK-NEXT: ^bb0(%[[J:.*]]: !cs.placed<tensor<4xi32>, device 0>, %[[V:.*]]: !cs.placed<tensor<4x2xf32>, device 0>):
 // CHECK-NEXT: cs.send_rows "w" %[[J]], %[[V]] to [@server.0] rows [0, 8]
 // CHECK-NEXT: cs.return %[[V]]
 // CHECK: cs.fragment "compute.1"
-// CHECK: cs.start "b" priority 2
+// CHECK: cs.start "b" priority 1
 // CHECK: cs.await %[[S]]
 func.func @step(%b: !b {cs.param = "b"}, %ids: !ids {cs.batch = "ids"}) -> (!b {cs.updates = "b"})
     attributes {cs.step, cs.servers = #cs.servers<count = 1, sync_mode = sync, merge = 1>} {

@@ -11,7 +11,7 @@
 // RUN: cs-opt --lower-sparse-comm="density=0.25 min-elements=8 method=allgather momentum=0.75 second-moment=0.5 squares=own" %s | FileCheck %s --check-prefix=OWN --implicit-check-not=arith.maximumf
 // RUN: not cs-opt --lower-sparse-comm=squares=sum %s 2>&1 | FileCheck %s --check-prefix=BAD
 // RUN: cs-opt --lower-sparse-comm="density=0.25 min-elements=8 method=allgather second-moment=0.5 feedback=false" %s | FileCheck %s --check-prefix=SQUARES
-// RUN: cs-opt --lower-sparse-comm="min-elements=8 momentum=0.75" %s | FileCheck %s --check-prefix=DENSE
+// RUN: cs-opt --lower-sparse-comm="momentum=0.75" %s | FileCheck %s --check-prefix=DENSE
 
 // What is selected from has the noise of one of two ranks; what is dense, that of the mean.
 // MEAN: cs.fragment "top_k.w"

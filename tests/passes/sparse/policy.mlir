@@ -29,12 +29,12 @@
 // MOMENTUM: momentum must be at least 0 and below 1, got: 1.0
 // FEEDBACK: momentum must go with feedback
 // SQUARES: second-moment must be at least 0 and below 1, got: 1.0
-// EPSILON: epsilon must be above 0, got: 0.0
+// EPSILON: epsilon must be above 0 and a number of f32, got: 0
 // MASK: mask=false must go with momentum
 // ALONE: epsilon must go with second-moment
 // BOTH: squares must go with momentum and second-moment, got: own
 // UNUSED: rules must match a parameter each, got: embb=0.25
-// CLIP: clip must not be negative, got: -1.0
+// CLIP: clip must not be negative, and a number of f32, got: -1
 // LOST-NOT: cs.per_rank
 // LOST: cs.top_k "exact" %{{[a-z0-9]*}} : (tensor<16xf32>)
 // DENSITY: lower-sparse-comm: density must be above 0 and at most 1, got: 0

@@ -26,7 +26,7 @@
 // TREE: 'cs.all_reduce' op of "w" cannot use method gtopk with values=f16: sums travel, and what is rounded off them would be lost
 // REGIONS: cannot use method oktopk with values=int8
 // NAME: lower-sparse-comm: values must be same, f16, bf16 or int8, got: i8
-// RATE: lower-sparse-comm: unsent-rate must not be negative, got: -1
+// RATE: lower-sparse-comm: unsent-rate must not be negative, and a number of f32, got: -1
 // KEPT: lower-sparse-comm: unsent-rate must go with feedback
 // DRIFT: 'cs.fragment' op makes a new value of "w" of parameters, which an unsent rate makes each rank's own, without a communication: ranks would drift apart
 // PIPELINE: cs.fragment "unsent.w" on 0

@@ -87,10 +87,40 @@ FunctionProgram RandomFunction(std::mt19937_64 &random, bool is_step) {
   return f;
 }
 
+// As on a CUDA device: copies and deferred instructions on up to two lanes of their stream, in any order with which what
+// they wait for goes.
+void AddLanes(std::mt19937_64 &random, FunctionProgram *f) {
+  const uint32_t n = uint32_t(f->instructions.size());
+  std::vector<std::set<uint32_t>> before(n);
+  for (uint32_t i = 0; i < n; ++i) {
+    for (uint32_t d : f->instructions[i].waits_same) before[i].insert(d);
+    for (const PartWait &d : f->instructions[i].part_waits_same) before[i].insert(d.instruction);
+  }
+  for (const std::vector<uint32_t> &stream : f->in_order)
+    for (size_t k = 1; k < stream.size(); ++k) before[stream[k]].insert(stream[k - 1]);
+  f->turns.assign(n, 0);
+  std::set<uint32_t> done;
+  std::map<std::pair<uint32_t, uint64_t>, runtime::DeviceLane> lanes;
+  while (done.size() < n) {
+    const uint32_t i = uint32_t(random() % n);
+    if (done.contains(i) || !std::includes(done.begin(), done.end(), before[i].begin(), before[i].end())) continue;
+    const InstructionProgram &instruction = f->instructions[i];
+    f->turns[i] = uint32_t(done.size());
+    done.insert(i);
+    if (!instruction.on_stream() || (instruction.stream < kComputeStreams && !instruction.deferred)) continue;
+    runtime::DeviceLane &lane = lanes[{instruction.stream, random() % 2}];
+    lane.stream = instruction.stream;
+    lane.instructions.push_back(i);
+  }
+  for (auto &[key, lane] : lanes) f->lanes.push_back(std::move(lane));
+}
+
 class Rank {
  public:
   explicit Rank(uint64_t seed) : random_(seed), calls_(Streams(), /*keep_times=*/true) {
     for (bool is_step : {true, true, false}) functions_.push_back(RandomFunction(random_, is_step));
+    if (seed % 2 == 0)
+      for (FunctionProgram &f : functions_) AddLanes(random_, &f);
     for (uint64_t i = 0; i < 8; ++i) order_.push_back(int(random_() % functions_.size()));
   }
 
@@ -151,10 +181,25 @@ class Rank {
       if (!made_[number - 1].released_at.contains(d)) return false;
     return true;
   }
+  // Whether something that has not begun is in front of it on its lane, if it has one.
+  bool HeldUp(uint64_t number, uint32_t index) const {
+    for (uint64_t c = 0; c <= number; ++c) {
+      if (made_[c].retired) continue;
+      for (const runtime::DeviceLane &lane : FunctionOf(c).lanes) {
+        const auto at = std::find(lane.instructions.begin(), lane.instructions.end(), index);
+        if (at == lane.instructions.end()) continue;
+        const auto end = c < number ? lane.instructions.end() : at;
+        for (auto other = lane.instructions.begin(); other != end; ++other)
+          if (!made_[c].begun.contains(*other)) return true;
+      }
+    }
+    return false;
+  }
   // What a stream should do, of all calls in flight.
   bool Expected(uint32_t stream, uint64_t *number, uint32_t *index) const {
     const bool compute = stream < kComputeStreams;
-    std::set<std::tuple<uint64_t, int32_t, uint64_t, uint32_t>> others;
+    // By call, priority, call and turn; the last one is the instruction.
+    std::set<std::tuple<uint64_t, int32_t, uint64_t, uint32_t, uint32_t>> others;
     bool head = false;
     uint64_t head_number = 0;
     uint32_t head_index = 0;
@@ -168,10 +213,13 @@ class Rank {
             made_[c].begun.contains(i))
           continue;
         if (!compute || instruction.deferred) {
-          if (DependencesMet(c, i))
+          const bool on_lane = !f.turns.empty();
+          if (DependencesMet(c, i) && !HeldUp(c, i))
             others.emplace(compute ? 0 : c,
-                           compute ? std::min(0, instruction.priority) : instruction.priority,
-                           c, i);
+                           compute   ? std::min(0, instruction.priority)
+                           : on_lane ? 0
+                                     : instruction.priority,
+                           c, on_lane ? f.turns[i] : i, i);
         } else if (!head && !blocked) {  // the first of the list that has not begun
           head = DependencesMet(c, i);
           blocked = !head;
@@ -188,7 +236,7 @@ class Rank {
     }
     if (others.empty()) return false;
     *number = std::get<2>(*others.begin());
-    *index = std::get<3>(*others.begin());
+    *index = std::get<4>(*others.begin());
     return true;
   }
 

@@ -104,7 +104,7 @@ class Job {
     }
     void Send(const Place &at, const Round &round) {
       job->ranks_[size_t(rank)].links[size_t(round.send_peer)].Push(
-          {int32_t(at.phase), 0, 0, at.index, number}, round.send_bytes, this);
+          {{int32_t(at.phase), 0}, 0, at.index, number}, round.send_bytes, this);
     }
     void Take(const Place &at, const Round &round, bool staged) {
       if (staged) job->Combine(this, at, round, 0, staging);
@@ -361,7 +361,7 @@ TEST(LinkQueueTest, GivesTheMostUrgentFirstAndKeepsTheCredit) {
       if (random() % 2 == 0) {
         waiting.push_back(next);
         const auto [priority, call, exchange, round, slice] = next.order;
-        queue.Push({priority, call, exchange, round, slice}, next.bytes, next.item);
+        queue.Push({{priority, call}, exchange, round, slice}, next.bytes, next.item);
       }
       uint64_t in_flight = 0;
       for (const Waiting &f : flying) in_flight += f.bytes;

@@ -8,6 +8,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,7 @@ TEST(PacketQueueTest, TakesTheMostUrgentFirstAndAllOfIt) {
     PacketQueue<std::pair<int, int>, int, uint64_t> queue;
     struct Message {
       int32_t priority;
+      uint64_t call;
       std::pair<int, int> order;
       uint64_t bytes, taken = 0;
     };
@@ -33,9 +35,10 @@ TEST(PacketQueueTest, TakesTheMostUrgentFirstAndAllOfIt) {
     for (int i = 0; i < 200 || !waiting.empty(); ++i) {
       if (i < 200 && random() % 2 == 0) {
         const Message message{int32_t(random() % 3) - 1,
+                              random() % 3,
                               {int(random() % 4), next},
                               random() % 4 == 0 ? 0 : random() % 100};
-        queue.Push(message.priority, message.order, message.bytes, next);
+        queue.Push({message.priority, message.call}, message.order, message.bytes, next);
         waiting.emplace(next++, message);
       }
       const uint64_t packet = 1 + random() % 60;
@@ -46,8 +49,8 @@ TEST(PacketQueueTest, TakesTheMostUrgentFirstAndAllOfIt) {
           queue.Take(packet, frames, [&](int item, uint64_t offset, uint64_t size, bool last) {
             const auto first = std::min_element(
                 waiting.begin(), waiting.end(), [](const auto &a, const auto &b) {
-                  return std::pair(a.second.priority, a.second.order) <
-                         std::pair(b.second.priority, b.second.order);
+                  return std::tuple(a.second.priority, a.second.call, a.second.order) <
+                         std::tuple(b.second.priority, b.second.call, b.second.order);
                 });
             ASSERT_NE(first, waiting.end());
             ASSERT_EQ(item, first->first);
@@ -89,7 +92,7 @@ TEST(PacketQueueTest, WhatIsLongerWaitsForTheRestOfAWhole) {
     for (int next = 0; next < 100 || !waiting.empty();) {
       if (next < 100 && random() % 2 == 0) {
         const Message message{-int32_t(random() % 50), random() % 100, 0, random() % 3 != 0};
-        queue.Push(message.priority, next, message.bytes, next, message.whole);
+        queue.Push({message.priority, 0}, next, message.bytes, next, message.whole);
         waiting.emplace(next++, message);
       }
       const uint64_t packet = 1 + random() % 30;
@@ -127,7 +130,7 @@ TEST(PacketQueueTest, WhatIsLongerWaitsForTheRestOfAWhole) {
 
 TEST(PacketQueueTest, GivesBackWhatIsLeft) {
   PacketQueue<int, int, uint64_t> queue;
-  for (int item : {1, 2, 3}) queue.Push(0, item, 10, item);
+  for (int item : {1, 2, 3}) queue.Push({}, item, 10, item);
   queue.Take(15, 9, [](int, uint64_t, uint64_t, bool) {});
   std::vector<int> left = queue.Clear();
   std::sort(left.begin(), left.end());

@@ -25,6 +25,14 @@ FakeMachine::Kernels KernelsOf(const DrawnPlan &plan) {
   };
 }
 
+std::vector<std::byte> DrawWords(std::mt19937_64 &random, size_t bytes) {
+  std::vector<std::byte> result(bytes);
+  for (std::byte &byte : result) byte = std::byte(random() >> 56);
+  // Whole numbers of which ranks have sums.
+  for (size_t i = 3; i < bytes; i += 4) result[i] = std::byte(0);
+  return result;
+}
+
 // A drawn plan as it runs, beside the reference.
 class DrawnRun {
  public:
@@ -33,27 +41,21 @@ class DrawnRun {
 
   // Some calls, with values that are set and read in between.
   void Run(int calls) {
-    for (uint32_t slot = 0; slot < uint32_t(plan_.proto.slots_size()); ++slot) Set(slot);
+    for (uint32_t slot = 0; slot < plan_.slots; ++slot) Set(slot);
     for (int i = 0; i < calls && !::testing::Test::HasFailure(); ++i) {
-      const bool other = plan_.proto.functions_size() > 1 && random_() % 4 == 0;
+      const bool other = plan_.functions > 1 && random_() % 4 == 0;
       Call(other ? 1 : 0);
       if (random_() % 6 == 0) Metrics();
-      if (random_() % 8 == 0) Get(uint32_t(random_() % uint64_t(plan_.proto.slots_size())));
-      if (random_() % 12 == 0) Set(uint32_t(random_() % uint64_t(plan_.proto.slots_size())));
+      if (random_() % 8 == 0) Get(uint32_t(random_() % uint64_t(plan_.slots)));
+      if (random_() % 12 == 0) Set(uint32_t(random_() % uint64_t(plan_.slots)));
     }
-    for (uint32_t slot = 0; slot < uint32_t(plan_.proto.slots_size()); ++slot) Get(slot);
+    for (uint32_t slot = 0; slot < plan_.slots; ++slot) Get(slot);
     Metrics();
   }
 
  private:
   using Bytes = DrawnReference::Bytes;
-  Bytes Draw(size_t bytes) {
-    Bytes result(bytes);
-    for (std::byte &byte : result) byte = std::byte(random_() >> 56);
-    // Whole numbers of which ranks have sums.
-    for (size_t i = 3; i < bytes; i += 4) result[i] = std::byte(0);
-    return result;
-  }
+  Bytes Draw(size_t bytes) { return DrawWords(random_, bytes); }
   void Set(uint32_t slot) {
     std::vector<Bytes> values;
     for (int r = 0; r < job_.ranks(); ++r) {
@@ -108,12 +110,12 @@ class DrawnRun {
   size_t checked_ = 0;
 };
 
-TEST(DeviceExecutorTest, DrawnPlansGiveWhatTheyGiveOneAfterTheOther) {
-  const Cases cases = casesOf(60);
+void RunDrawn(uint32_t count, const DrawnPlanOptions &drawn) {
+  const Cases cases = casesOf(count);
   for (uint32_t seed = cases.first; seed < cases.end && !::testing::Test::HasFailure(); ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
     std::mt19937_64 random(seed);
-    const DrawnPlan plan = DrawPlan(random);
+    const DrawnPlan plan = DrawPlan(random, drawn);
     auto image = PlanImage::Load(plan.bytes);
     ASSERT_TRUE(image.ok()) << image.status();
     DeviceJobOptions options;
@@ -121,12 +123,17 @@ TEST(DeviceExecutorTest, DrawnPlansGiveWhatTheyGiveOneAfterTheOther) {
     options.kernels = KernelsOf(plan);
     DeviceJob job(*image, options);
     ASSERT_TRUE(job.status.ok()) << job.status;
+    ASSERT_TRUE(job.JoinServers().ok());
     DrawnRun(plan, job, random()).Run(10);
     const DeviceJob::End end = job.Finish();
     EXPECT_THAT(end.findings, ::testing::IsEmpty());
     EXPECT_EQ(end.left, 0u);
   }
 }
+
+TEST(DeviceExecutorTest, DrawnPlansGiveWhatTheyGiveOneAfterTheOther) { RunDrawn(60, {}); }
+
+TEST(DeviceExecutorTest, SoDoThoseWithParameterServers) { RunDrawn(60, {.servers = true}); }
 
 // What cannot be run is refused before anything runs, in one line, and nothing is left.
 class RefusalTest : public ::testing::Test {
@@ -196,9 +203,10 @@ class FaultOfARunTest : public ::testing::Test {
     std::vector<absl::Status> errors;
     size_t left = 0;
   };
-  // `fault` is called when the job has begun; `lost`: this rank ends itself after three calls.
+  // `fault` is called when the job has begun; `lost`: this rank ends itself after three calls;
+  // `servers_lost`: all servers are lost after as many.
   Broken Run(const DrawnPlan &plan, uint64_t seed,
-             const std::function<void(FakeMachine &)> &fault, int lost = -1) {
+             const std::function<void(FakeMachine &)> &fault, int lost = -1, int servers_lost = -1) {
     auto image = PlanImage::Load(plan.bytes);
     EXPECT_TRUE(image.ok()) << image.status();
     DeviceJobOptions options;
@@ -210,20 +218,48 @@ class FaultOfARunTest : public ::testing::Test {
     Broken broken;
     broken.errors.resize(size_t(job.ranks()));
     if (!job.status.ok()) return broken;
+    EXPECT_TRUE(job.JoinServers().ok());
+    DrawnReference reference(plan);
+    std::mt19937_64 random(seed);
+    for (int r = 0; r < job.ranks(); ++r) {
+      for (uint32_t slot = 0; slot < plan.slots; ++slot) {
+        const auto value = DrawWords(random, reference.slot(r, slot).size());
+        reference.SetSlot(r, slot, value);
+        EXPECT_TRUE(job.rank(r).SetSlot(slot, value).ok());
+      }
+    }
+    std::vector<std::vector<double>> expected;  // by call and rank
+    auto values = std::make_shared<std::vector<std::byte>>(DrawWords(random, 1000));
+    std::vector<std::vector<std::byte>> batches;
+    for (const auto &[name, bytes] : BatchesOf(plan.proto.functions(0)))
+      batches.emplace_back(values->begin(), values->begin() + long(bytes));
+    for (int call = 0; call < 12; ++call) {
+      for (auto &metrics : reference.Call(0, {size_t(job.ranks()), batches})) expected.push_back(std::move(metrics));
+    }
     fault(job.machine());
-    auto zeros = std::make_shared<std::vector<std::byte>>(1000);
     job.ForAll([&](int r) {
          absl::Status &status = broken.errors[size_t(r)];
          for (int call = 0; call < 12 && status.ok(); ++call) {
            if (r == lost && call == 3) job.rank(r).Cancel(absl::UnavailableError("is lost"));
+           if (call == servers_lost)
+             for (int k = 0; k < job.servers(); ++k)
+               job.server(k).Cancel(absl::UnavailableError("is lost"));
            BatchRows rows;
-           rows.data.assign(BatchesOf(plan.proto.functions(0)).size(), zeros->data());
-           rows.owner = zeros;
+           rows.data.assign(batches.size(), values->data());
+           rows.owner = values;
            status = job.rank(r).Enqueue(0, std::move(rows)).status();
          }
          if (status.ok()) status = job.rank(r).Drain();
          // It stays the same.
          EXPECT_EQ(job.rank(r).Drain(), status);
+         // What has been said to be complete is right.
+         for (uint64_t call = 0; call < job.rank(r).completed(); ++call) {
+           const auto metrics = job.rank(r).Metrics(call);
+           EXPECT_TRUE(metrics.ok()) << metrics.status();
+           if (!metrics.ok()) break;
+           EXPECT_EQ(*metrics, expected[call * size_t(job.ranks()) + size_t(r)])
+               << "call " << call << " rank " << r;
+         }
          return status;
        })
         .IgnoreError();
@@ -271,6 +307,25 @@ TEST_F(FaultOfARunTest, OfARankWithMessages) {
     const DrawnPlan plan = DrawFor(random, false, true);
     const int lost = int(random() % uint64_t(plan.ranks()));
     Check(Run(plan, random(), [](FakeMachine &) {}, lost), lost);
+  }
+}
+
+// A server ends in the middle: each rank ends with one error that names it, or what another has said of it.
+TEST_F(FaultOfARunTest, OfAServer) {
+  const Cases cases = casesOf(12);
+  for (uint32_t seed = cases.first; seed < cases.end && !HasFailure(); ++seed) {
+    SCOPED_TRACE(testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    DrawnPlan plan;
+    do {
+      plan = DrawPlan(random, {.nccl = false, .messages = false, .servers = true});
+    } while (!plan.servers);
+    const Broken broken = Run(plan, random(), [](FakeMachine &) {}, -1, 3);
+    EXPECT_EQ(broken.left, 0u);
+    for (const absl::Status &error : broken.errors)
+      EXPECT_THAT(std::string(error.message()),
+                  ::testing::ContainsRegex("rank [0-9]+ of [0-9]+: pu(sh|ll) of \"block [0-9]+(\\.new)?\" .*(to|from) "
+                                           "server [0-9]+ (in step|at version) [0-9]+: is lost$"));
   }
 }
 

@@ -23,6 +23,7 @@ DeviceJob::DeviceJob(std::shared_ptr<const PlanImage> image, const DeviceJobOpti
     probes_.push_back(std::make_unique<FakeProbe>(machine_, r));
     if (options.prepare) options.prepare(r, *probes_.back());
   }
+  if (status = MakeServers(image, options); !status.ok()) return;
   status = ForAll([&](int r) -> absl::Status {
     absl::StatusOr<std::shared_ptr<const Program>> program = image->ForRank(r);
     if (!program.ok()) return program.status();
@@ -51,12 +52,33 @@ DeviceJob::DeviceJob(std::shared_ptr<const PlanImage> image, const DeviceJobOpti
       if (!made.ok()) return made.status();
       own.transport = *std::move(made);
     }
+    if (!servers_.empty()) own.servers = MakeInProcessParameterClient(&servers_, r);
+    if (options.change) options.change(r, own);
     absl::StatusOr<std::unique_ptr<DeviceExecutor>> executor =
         DeviceExecutor::Create(*program, std::move(own));
     if (!executor.ok()) return executor.status();
     executors_[size_t(r)] = *std::move(executor);
     return absl::OkStatus();
   });
+}
+
+absl::Status DeviceJob::MakeServers(const std::shared_ptr<const PlanImage> &image,
+                                    const DeviceJobOptions &options) {
+  for (int k = 0; k < int(image->servers().servers.size()); ++k) {
+    ParameterServerOptions server;
+    server.server = k;
+    server.trainers = image->nodes();
+    server.deadline = options.deadline;
+    absl::StatusOr<std::unique_ptr<ParameterServer>> made =
+        ParameterServer::Create(image, std::move(server));
+    if (!made.ok()) return made.status();
+    servers_.push_back(*std::move(made));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DeviceJob::JoinServers() {
+  return servers_.empty() ? absl::OkStatus() : JoinParameterServers(servers_, ranks());
 }
 
 DeviceJob::~DeviceJob() = default;

@@ -1,8 +1,8 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The ranks of a job on the devices of one FakeMachine, each a DeviceExecutor, with messages in
-// process and NCCL.
+// The ranks of a job on the devices of one FakeMachine, each a DeviceExecutor, with messages and
+// parameter servers in process, and NCCL.
 #ifndef COMMSCHED_TESTS_RUNTIME_CUDA_DEVICE_JOB_H
 #define COMMSCHED_TESTS_RUNTIME_CUDA_DEVICE_JOB_H
 
@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "runtime/cuda/device_executor.h"
 #include "runtime/loading/plan_loader.h"
+#include "runtime/servers/in_process_parameter_client.h"
 #include "tests/runtime/cuda/fake_machine.h"
 #include "tests/runtime/cuda/fake_probe.h"
 
@@ -31,6 +32,8 @@ struct DeviceJobOptions {
   absl::Duration deadline = absl::Seconds(60);
   // Called with each rank's probe, before the executors are made.
   std::function<void(int rank, FakeProbe &)> prepare = {};
+  // What else is different for a rank.
+  std::function<void(int rank, DeviceExecutorOptions &)> change = {};
   // Instead of transports in process; for each rank, made at the same time.
   std::function<std::unique_ptr<Transport>(int rank, std::shared_ptr<PeerFailureRelay>)> transport = {};
 };
@@ -45,6 +48,10 @@ class DeviceJob {
   int ranks() const { return int(executors_.size()); }
   DeviceExecutor &rank(int r) { return *executors_[size_t(r)]; }
   FakeMachine &machine() { return machine_; }
+  ParameterServer &server(int k) { return *servers_[size_t(k)]; }
+  int servers() const { return int(servers_.size()); }
+  // Before the first step. Values of servers are set before that.
+  absl::Status JoinServers();
   // Runs it for all ranks at once; the first error.
   absl::Status ForAll(const std::function<absl::Status(int rank)> &run);
   // The rank's process is gone, as far as others can see.
@@ -58,8 +65,11 @@ class DeviceJob {
   End Finish();
 
  private:
+  absl::Status MakeServers(const std::shared_ptr<const PlanImage> &image, const DeviceJobOptions &options);
+
   FakeMachine machine_;
   std::vector<std::unique_ptr<FakeProbe>> probes_;
+  ParameterServers servers_;  // outlive the executors, whose clients use them
   std::vector<std::unique_ptr<DeviceExecutor>> executors_;
 };
 

@@ -16,7 +16,7 @@
 namespace commsched::runtime::cuda {
 namespace {
 
-constexpr uint64_t kWord = 4;
+constexpr uint64_t kWord = kDrawnWord;
 
 // Bytes that an instruction uses, in the terms of the plan: of the arena, of the host's arena, of a
 // slot's value before or behind the step.
@@ -50,10 +50,14 @@ class PlanDrawer {
     MakeFunction("step", true);
     if (Draw(2) == 0) MakeFunction("eval", false);
     plan::Plan &plan = builder_.proto();
+    result_.functions = plan.functions_size();
+    result_.slots = uint32_t(plan.slots_size());
+    if (result_.servers) MakeServers();
     uint64_t features = uint64_t{1} << plan::FEATURE_CUDA;
     if (result_.messages) features |= uint64_t{1} << plan::FEATURE_EXCHANGE;
     if (result_.nccl) features |= uint64_t{1} << plan::FEATURE_NCCL;
     if (copies_) features |= uint64_t{1} << plan::FEATURE_DEVICES;
+    if (result_.servers) features |= uint64_t{1} << plan::FEATURE_PARAMETER_SERVER;
     plan.set_required_features(features);
     plan.mutable_cuda()->set_ptx(ptx_);
     result_.proto = plan;
@@ -110,12 +114,12 @@ class PlanDrawer {
       f->set_arena_bytes(size + bytes);
     return size;
   }
-  uint32_t Buffer(int64_t words, bool host = false) {
+  uint32_t Buffer(int64_t words, bool host = false, plan::ElementType element = plan::I32) {
     plan::Buffer buffer;
     buffer.set_kind(plan::Buffer::ARENA);
     buffer.set_offset(Place(host, words));
     buffer.set_host(host);
-    buffer.mutable_type()->set_element(plan::I32);
+    buffer.mutable_type()->set_element(element);
     buffer.mutable_type()->add_shape(words);
     *function_->proto()->add_buffers() = buffer;
     const auto index = uint32_t(function_->proto()->buffers_size() - 1);
@@ -174,6 +178,9 @@ class PlanDrawer {
     return instruction;
   }
   static void Depend(plan::Instruction *instruction, uint32_t on, uint32_t distance) {
+    for (const plan::Dependence &d : instruction->dependences()) {
+      if (d.instruction() == on && d.distance() == distance) return;
+    }
     plan::Dependence *d = instruction->add_dependences();
     d->set_instruction(on);
     d->set_distance(distance);
@@ -204,7 +211,7 @@ class PlanDrawer {
   }
 
   // Mixes some values into buffers that are there.
-  void Launch(const std::vector<Value> &inputs, const std::vector<Value> &outputs) {
+  void Launch(const std::vector<Value> &inputs, const std::vector<Value> &outputs, bool in_order = false) {
     plan::Cuda *cuda = builder_.proto().mutable_cuda();
     plan::Cuda::Fragment *fragment = cuda->add_fragments();
     const auto index = uint32_t(cuda->fragments_size() - 1);
@@ -245,7 +252,7 @@ class PlanDrawer {
     for (const Value &v : inputs) in.push_back(v.buffer);
     for (const Value &v : outputs) out.push_back(v.buffer);
     plan::Instruction *instruction = Add(absl::StrCat("mix ", uses_.size()), in, out);
-    instruction->set_deferred(Draw(3) == 0);
+    instruction->set_deferred(!in_order && Draw(3) == 0);
     plan::Launch *made = instruction->mutable_launch();
     made->set_fragment(index);
     for (uint32_t b : in) made->add_inputs(b);
@@ -353,6 +360,105 @@ class PlanDrawer {
     *Add(key, reads, writes)->mutable_communicate() = c;
     result_.nccl = true;
   }
+  // A value of its own goes to a server. Its place in staging memory may be used again then.
+  void Push() {
+    Block block;
+    block.words = int64_t(1 + Draw(4)) * ranks_;
+    block.key = absl::StrCat("block ", keys_++);
+    block.server = uint32_t(Draw(2));
+    if (server_blocks_.size() <= block.server) block.server = uint32_t(server_blocks_.size());
+    if (server_blocks_.size() == block.server) server_blocks_.push_back(0);
+    block.number = server_blocks_[block.server]++;
+    const uint32_t value = Buffer(block.words, false, plan::F32);
+    Launch(Some(3), {{value, block.words}});
+    block.staging = Buffer(block.words, true, plan::F32);
+    Copy(block.key + ".to_host", value, block.staging, plan::CopyBuffer::TO_HOST);
+    Release(value);
+    block.pushed = uint32_t(uses_.size());
+    plan::Push *push = Add(block.key, {block.staging}, {})->mutable_push();
+    push->set_key(block.key);
+    push->set_server(block.server);
+    push->set_block(block.number);
+    push->set_buffer(block.staging);
+    block.stays = Draw(3) == 0;
+    if (!block.stays) Release(block.staging);
+    blocks_.push_back(block);
+    unpulled_.push_back(blocks_.size() - 1);
+    result_.servers = true;
+  }
+
+  // What a server has of a block is mixed into a value, or into `to`. `pushed`: in this function.
+  void Pull(size_t which, bool pushed, std::optional<Value> to = std::nullopt) {
+    const Block block = blocks_[which];
+    const bool same = pushed && block.stays;
+    const uint32_t staging = same ? block.staging : Buffer(block.words, true, plan::F32);
+    const auto pulled = uint32_t(uses_.size());
+    plan::Instruction *instruction = Add(block.key + ".new", {}, {staging});
+    plan::Pull *pull = instruction->mutable_pull();
+    pull->set_key(block.key + ".new");
+    pull->set_server(block.server);
+    pull->set_block(block.number);
+    pull->set_buffer(staging);
+    if (pushed) {
+      Depend(instruction, block.pushed, 0);
+      Depend(function_->proto()->mutable_instructions(int(block.pushed)), pulled, 1);
+    }
+    const uint32_t back = Buffer(block.words, false, plan::F32);
+    Copy(block.key + ".to_device", staging, back, plan::CopyBuffer::TO_DEVICE);
+    Release(staging);
+    if (to.has_value()) {
+      Launch({{back, block.words}}, {*to});
+      return Release(back);
+    }
+    const int64_t words = int64_t(1 + Draw(4)) * ranks_;
+    const Value mixed = {Buffer(words), words};
+    Launch({{back, block.words}}, {mixed});
+    Release(back);
+    values_.push_back(mixed);
+  }
+  void PullOne() {
+    if (unpulled_.empty()) return;
+    const size_t at = Draw(unpulled_.size());
+    Pull(unpulled_[at], true);
+    unpulled_.erase(unpulled_.begin() + ptrdiff_t(at));
+  }
+
+  // A block's function copies the sum into its slot.
+  void MakeServers() {
+    plan::Plan &plan = builder_.proto();
+    plan::Role *trainer = plan.add_roles();
+    trainer->set_name("trainer");
+    trainer->set_count(uint32_t(ranks_));
+    for (int f = 0; f < result_.functions; ++f) trainer->add_functions(uint32_t(f));
+    for (uint32_t s = 0; s < result_.slots; ++s) trainer->add_slots(s);
+    plan::ParameterServers *servers = plan.mutable_parameter_servers();
+    servers->set_mode(plan::ParameterServers::SYNC);
+    servers->set_merge(1);
+    for (uint32_t k = 0; k < server_blocks_.size(); ++k) {
+      plan::Role *role = plan.add_roles();
+      role->set_name(absl::StrCat("server.", k));
+      role->set_count(1);
+      plan::Server *server = servers->add_servers();
+      server->set_role(uint32_t(plan.roles_size() - 1));
+      for (const Block &block : blocks_) {
+        if (block.server != k) continue;
+        const uint32_t slot = builder_.Slot(absl::StrCat("server.", k, "/#", block.key), plan::F32,
+                                            {block.words}, false);
+        plan.mutable_slots(int(slot))->set_internal(true);
+        role->add_slots(slot);
+        role->add_functions(uint32_t(plan.functions_size()));
+        plan::ServerBlock *made = server->add_blocks();
+        made->set_key(block.key);
+        made->set_pull_key(block.key + ".new");
+        made->set_function(uint32_t(plan.functions_size()));
+        made->set_slot(slot);
+        testing::FunctionBuilder f = builder_.Function(absl::StrCat("server.", k, "/", block.key));
+        const uint32_t sum = f.Batch(block.key, plan::F32, {block.words});
+        f.Copy(sum, f.Slot(true, slot, plan::F32, {block.words}));
+      }
+    }
+  }
+
   bool IsArena(uint32_t buffer) const {
     return function_->proto()->buffers(int(buffer)).kind() == plan::Buffer::ARENA;
   }
@@ -384,6 +490,13 @@ class PlanDrawer {
       values_.push_back(
           {function.Batch(absl::StrCat("b", b), plan::I32, {words}), words, false});
     }
+    for (size_t slot = 0, slots = values_.size(); slot < slots && is_step && options_.servers; ++slot) {
+      if (values_[slot].free_later) continue;
+      const int64_t words = int64_t(1 + Draw(4)) * ranks_;
+      const Value forward = {Buffer(words), words};
+      Launch({values_[slot]}, {forward}, /*in_order=*/true);
+      values_.push_back(forward);
+    }
     for (uint64_t left = 2 + Draw(12); left-- > 0;) {
       const uint64_t which = Draw(6);
       if (which < 2)
@@ -400,9 +513,27 @@ class PlanDrawer {
         Copy("copy", from.buffer, to.buffer, plan::CopyBuffer::LOCAL);
         values_.push_back(to);
       }
+      if (!options_.servers) continue;
+      if (is_step && Draw(3) == 0)
+        Push();
+      else if (is_step && Draw(2) == 0)
+        PullOne();
+      else if (!is_step && !blocks_.empty() && Draw(4) == 0)
+        Pull(Draw(blocks_.size()), false);
+    }
+    while (!unpulled_.empty()) PullOne();
+    // As layers are: the last ones first, and needed last in the next step.
+    std::set<uint32_t> pulled;
+    for (auto slot = uint32_t(slot_words_.size()); slot-- > 0 && is_step && options_.servers;) {
+      if (Draw(2) == 0) continue;
+      Push();
+      const uint32_t next = function.Slot(true, slot, plan::I32, {slot_words_[slot]});
+      Pull(unpulled_.back(), true, Value{next, slot_words_[slot], false});
+      unpulled_.pop_back();
+      pulled.insert(slot);
     }
     for (uint32_t slot = 0; slot < slot_words_.size(); ++slot) {
-      if (Draw(is_step ? 4 : 2) == 0) continue;
+      if (pulled.count(slot) != 0 || Draw(is_step ? 4 : 2) == 0) continue;
       const uint32_t next = function.Slot(true, slot, plan::I32, {slot_words_[slot]});
       Launch(Some(2), {{next, slot_words_[slot], false}});
     }
@@ -432,6 +563,19 @@ class PlanDrawer {
   testing::FunctionBuilder *function_ = nullptr;
   std::vector<Value> values_, shards_, live_;
   std::vector<Uses> uses_;  // of each instruction
+  struct Block {
+    std::string key;
+    uint32_t server = 0, number = 0;
+    int64_t words = 0;
+    // Of the step: where it is sent from, whether that place is kept for what comes back, and the
+    // instruction.
+    uint32_t staging = 0;
+    bool stays = false;
+    uint32_t pushed = 0;
+  };
+  std::vector<Block> blocks_;
+  std::vector<size_t> unpulled_;         // of the step under construction
+  std::vector<uint32_t> server_blocks_;  // how many of each server
   uint32_t keys_ = 0, numbers_ = 0;
   bool copies_ = false;
   std::map<std::string, plan::Combine> combines_;
@@ -441,132 +585,6 @@ class PlanDrawer {
 
 DrawnPlan DrawPlan(std::mt19937_64 &random, const DrawnPlanOptions &options) {
   return PlanDrawer(random, options).Make();
-}
-
-void MixWords(const DrawnKernel &kernel, const std::vector<std::byte *> &pointers) {
-  uint64_t mix = kernel.number + 1;
-  for (size_t p = 0; p < kernel.reads; ++p) {
-    for (size_t i = 0; i < kernel.bytes[p]; ++i)
-      mix = (mix ^ uint64_t(pointers[p][i])) * 0x100000001b3;
-  }
-  for (size_t p = kernel.reads; p < kernel.bytes.size(); ++p) {
-    for (size_t i = 0; i < kernel.bytes[p]; i += kWord) {
-      mix = mix * 6364136223846793005 + 1442695040888963407;
-      // Small, so that sums over ranks do not overflow.
-      const auto word = uint32_t(mix >> 44);
-      std::memcpy(pointers[p] + i, &word, kWord);
-    }
-  }
-}
-
-std::vector<std::pair<std::string, size_t>> BatchesOf(const plan::Function &function) {
-  std::vector<std::pair<std::string, size_t>> batches;
-  for (const plan::Buffer &b : function.buffers()) {
-    if (b.kind() == plan::Buffer::BATCH)
-      batches.emplace_back(b.batch(), size_t(b.type().shape(0)) * kWord);
-  }
-  return batches;
-}
-
-DrawnReference::DrawnReference(const DrawnPlan &plan) : plan_(plan) {
-  slots_.resize(size_t(plan.ranks()));
-  for (auto &of_rank : slots_) {
-    for (const plan::Slot &slot : plan.proto.slots())
-      of_rank.emplace_back(size_t(slot.type().shape(0)) * kWord, std::byte(0));
-  }
-}
-
-std::vector<std::vector<double>> DrawnReference::Call(
-    int number, const std::vector<std::vector<Bytes>> &batches) {
-  const plan::Function &f = plan_.proto.functions(number);
-  const auto ranks = size_t(plan_.ranks());
-  struct Memory {
-    Bytes arena, host, scratch;
-    std::vector<Bytes> next;
-    std::vector<double> metrics;
-  };
-  std::vector<Memory> memories(ranks);
-  for (size_t r = 0; r < ranks; ++r)
-    memories[r] = {Bytes(f.arena_bytes()), Bytes(f.host_arena_bytes()), Bytes(f.scratch_bytes()),
-                   slots_[r], std::vector<double>(size_t(f.outputs_size()))};
-  std::vector<std::vector<Bytes>> own = batches;
-  const auto at = [&](size_t r, uint32_t buffer) -> std::byte * {
-    const plan::Buffer &b = f.buffers(int(buffer));
-    if (b.kind() == plan::Buffer::SLOT_CURRENT) return slots_[r][b.slot()].data();
-    if (b.kind() == plan::Buffer::SLOT_NEXT) return memories[r].next[b.slot()].data();
-    if (b.kind() == plan::Buffer::BATCH) {
-      const auto names = BatchesOf(f);
-      for (size_t i = 0; i < names.size(); ++i) {
-        if (names[i].first == b.batch()) return own[r][i].data();
-      }
-    }
-    return (b.host() ? memories[r].host : memories[r].arena).data() + b.offset();
-  };
-  const auto bytes = [&](uint32_t buffer) {
-    return size_t(f.buffers(int(buffer)).type().shape(0)) * kWord;
-  };
-  // Of all ranks, element by element, in whole numbers.
-  const auto reduce = [&](uint32_t from, bool max) {
-    std::vector<int32_t> result(bytes(from) / kWord);
-    for (size_t r = 0; r < ranks; ++r) {
-      for (size_t i = 0; i < result.size(); ++i) {
-        int32_t value;
-        std::memcpy(&value, at(r, from) + i * kWord, kWord);
-        result[i] = r == 0 ? value : max ? std::max(result[i], value)
-                                         : result[i] + value;
-      }
-    }
-    return result;
-  };
-  for (const plan::Instruction &instruction : f.instructions()) {
-    if (instruction.has_copy()) {
-      for (size_t r = 0; r < ranks; ++r)
-        std::memcpy(at(r, instruction.copy().target()), at(r, instruction.copy().source()),
-                    bytes(instruction.copy().target()));
-    } else if (instruction.has_launch()) {
-      const plan::Launch &launch = instruction.launch();
-      for (size_t r = 0; r < ranks; ++r) {
-        for (const auto &step : plan_.proto.cuda().fragments(int(launch.fragment())).steps()) {
-          std::vector<std::byte *> pointers;
-          for (const auto &a : step.launch().arguments())
-            pointers.push_back(a.base() == plan::Cuda::Address::INPUT
-                                   ? at(r, launch.inputs(int(a.index())))
-                               : a.base() == plan::Cuda::Address::OUTPUT
-                                   ? at(r, launch.outputs(int(a.index())))
-                                   : memories[r].scratch.data());
-          MixWords(plan_.kernels.at(step.launch().kernel()), pointers);
-        }
-      }
-    } else {
-      const plan::Communicate &c = instruction.communicate();
-      const uint32_t from = c.has_input() ? c.input() : c.buffer();
-      const uint32_t to = c.has_output() ? c.output() : c.buffer();
-      if (c.has_nccl() && c.nccl().kind() == plan::Nccl::ALL_GATHER) {
-        Bytes all;
-        for (size_t r = 0; r < ranks; ++r) all.insert(all.end(), at(r, from), at(r, from) + bytes(from));
-        for (size_t r = 0; r < ranks; ++r) std::memcpy(at(r, to), all.data(), all.size());
-        continue;
-      }
-      const bool max = c.has_nccl() ? c.nccl().reduction() == plan::Nccl::MAX
-                                    : c.phases_size() > 0 && c.phases(0).combine() == plan::MAX;
-      const std::vector<int32_t> result = reduce(from, max);
-      for (size_t r = 0; r < ranks; ++r) {
-        const size_t begin =
-            c.has_nccl() && c.nccl().kind() == plan::Nccl::REDUCE_SCATTER ? r * bytes(to) / kWord : 0;
-        std::memcpy(at(r, to), result.data() + begin, bytes(to));
-      }
-    }
-  }
-  std::vector<std::vector<double>> metrics(ranks);
-  for (size_t r = 0; r < ranks; ++r) {
-    for (const plan::Output &output : f.outputs()) {
-      int32_t value;
-      std::memcpy(&value, at(r, output.buffer()), kWord);
-      metrics[r].push_back(value);
-    }
-    slots_[r] = memories[r].next;
-  }
-  return metrics;
 }
 
 }  // namespace commsched::runtime::cuda

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Random plans for CUDA devices, without the compiler: fragments that mix whole numbers, copies,
-// messages through the host, collectives of NCCL, slots, batches, metrics. Memory of values that
-// are no longer needed is used again. And what they compute: instruction after instruction on
+// messages through the host, collectives of NCCL, parameter servers, slots, batches, metrics. Memory
+// of values that are no longer needed is used again. And what they compute: instruction after instruction on
 // plain memory, which knows nothing of runtime/cuda.
 #ifndef COMMSCHED_TESTS_RUNTIME_CUDA_DRAWN_PLAN_H
 #define COMMSCHED_TESTS_RUNTIME_CUDA_DRAWN_PLAN_H
@@ -13,12 +13,16 @@
 #include <map>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "plan/plan.pb.h"
 #include "tests/runtime/cuda/fake_machine.h"
 
 namespace commsched::runtime::cuda {
+
+// Bytes of an element.
+inline constexpr uint64_t kDrawnWord = 4;
 
 // A kernel of a drawn plan, by its name in the PTX: how many bytes each pointer has, and which of
 // them it writes. Every word that it writes depends on every byte that it reads.
@@ -35,13 +39,20 @@ struct DrawnPlan {
   std::map<std::string, FakeKernel> fakes;  // the same, for a machine
 
   int ranks() const { return int(proto.cluster().nodes()); }
-  // Whether it has collectives of NCCL, and messages between ranks.
-  bool nccl = false, messages = false;
+  // Whether it has collectives of NCCL, messages between ranks, and to and from servers.
+  bool nccl = false, messages = false, servers = false;
+  // Of the ranks: the first ones of the plan. The others are those of servers.
+  int functions = 0;
+  uint32_t slots = 0;
 };
 
 struct DrawnPlanOptions {
   int most_ranks = 4;
   bool nccl = true, messages = true;
+  // The step pushes values to up to two servers, which add those of all ranks, and pulls the sums; other
+  // functions pull the sums of the step before. The values are of words that are subnormal numbers, of
+  // which sums are those of whole numbers.
+  bool servers = false;
 };
 DrawnPlan DrawPlan(std::mt19937_64 &random, const DrawnPlanOptions &options = {});
 
@@ -60,7 +71,8 @@ class DrawnReference {
 
  private:
   const DrawnPlan &plan_;
-  std::vector<std::vector<Bytes>> slots_;  // by rank
+  std::vector<std::vector<Bytes>> slots_;                  // by rank
+  std::map<std::pair<uint32_t, uint32_t>, Bytes> blocks_;  // by server and block
 };
 
 // The batches of a function: their names in the order in which the runtime has them, and bytes.

@@ -155,12 +155,14 @@ void FakeMachine::Impl::Complete(const std::vector<std::shared_ptr<FakeCall>> &c
   const size_t in = first.kind == FakeKind::kReduceScatter ? ranks * part : part;
   const size_t out = first.kind == FakeKind::kAllGather ? ranks * part : part;
   VectorClock together;
+  int64_t come = 0;  // when the last one has
   std::vector<FakeStream *> heads;
   std::vector<std::vector<std::byte>> results;
   for (size_t rank = 0; rank < ranks; ++rank) {
     const FakeCall &call = *calls[rank];
     FakeStream *stream = HeadOf(&call);
     heads.push_back(stream);
+    come = std::max(come, stream->time);
     const auto from = reinterpret_cast<uintptr_t>(call.from),
                to = reinterpret_cast<uintptr_t>(call.to);
     Use(stream->lane, &stream->clock, {call.name, {{from, from + in}}, {{to, to + out}}, nullptr});
@@ -177,6 +179,8 @@ void FakeMachine::Impl::Complete(const std::vector<std::shared_ptr<FakeCall>> &c
   for (size_t rank = 0; rank < ranks; ++rank) {
     std::memcpy(calls[rank]->to, results[rank].data(), out);
     heads[rank]->clock.Merge(together);
+    Take(*heads[rank], calls[rank]->name, heads[rank]->time,
+         come + kFakeCollectiveUnits + int64_t(std::max(in, out)) / kFakeCollectiveBytes);
     heads[rank]->items.pop_front();
     resident.erase(heads[rank]->device);
   }

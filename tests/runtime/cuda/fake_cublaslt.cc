@@ -170,6 +170,13 @@ int Matmul(CublasLtHandle handle, CublasLtOperation operation, const void *alpha
       {a, "matrix A of a product"}, {b, "matrix B of a product"}, {c, "matrix C of a product"}, {d, "matrix D of a product"}};
   for (int i = 0; i < 4; ++i)
     CheckAlignment(matrices[i].first, data[kAlignments] >> (16 * i) & 0xffff, matrices[i].second);
+  work.same = absl::StrCat("product ", problem.Signature(), " ", by, " ", added, " ", data[kParts], " ", data[kRounds]);
+  work.bases = {reinterpret_cast<uintptr_t>(a), reinterpret_cast<uintptr_t>(b), reinterpret_cast<uintptr_t>(c),
+                reinterpret_cast<uintptr_t>(d)};
+  work.read_from = {0, 1, 2};
+  work.written_from = {3, FakeWork::kScratch};
+  work.read_from.resize(work.reads.size());
+  work.written_from.resize(work.writes.size());
   work.body = [=, parts = data[kParts], rounds = data[kRounds] != 0] {
     ComputeProduct(problem, by, added, static_cast<const std::byte *>(a),
                    static_cast<const std::byte *>(b), static_cast<const std::byte *>(c),

@@ -33,6 +33,7 @@ R Enqueue(Stream stream, FakeItem item) {
     if (each->device == to->device) queued += each->items.size();
   if (queued == kFakeRoom)
     impl.Find(absl::StrCat("more than ", kFakeRoom, " commands are queued on device ", to->device));
+  item.earliest = ThisThread().earliest;
   to->items.push_back(std::move(item));
   // The device may be as quick as the host.
   impl.Run(impl.Draw(3));
@@ -117,6 +118,7 @@ R MemcpyAsync(DevicePtr to, DevicePtr from, size_t bytes, Stream stream) {
   item.work = {TakeName("a copy"), {{from, from + bytes}}, {{to, to + bytes}}, [=] {
                  std::memmove(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes);
                }};
+  item.work.units = kFakeCopyUnits + int64_t(bytes) / kFakeCopyBytes;
   return Enqueue(stream, std::move(item));
 }
 R MemsetD8Async(DevicePtr to, unsigned char value, size_t bytes, Stream stream) {
@@ -222,7 +224,10 @@ R GraphLaunch(GraphExec executable, Stream stream) {
   MutexLock lock(&impl.mu);
   FakeStream *of = impl.Of(stream);
   if (of == nullptr || of->recording != nullptr) return R::kInvalidHandle;
-  for (const FakeItem &item : (*reinterpret_cast<Recorded *>(executable))->items) of->items.push_back(item);
+  for (const FakeItem &item : (*reinterpret_cast<Recorded *>(executable))->items) {
+    of->items.push_back(item);
+    of->items.back().earliest = ThisThread().earliest;
+  }
   impl.Run(impl.Draw(3));
   return R::kSuccess;
 }
@@ -240,10 +245,11 @@ R Forget(void *graph) {
 }
 R GraphDestroy(Graph graph) { return Forget(graph); }
 R GraphExecDestroy(GraphExec executable) { return Forget(executable); }
-R EventCreate(Event *event, unsigned) {
+R EventCreate(Event *event, unsigned flags) {
   Impl &impl = Impl::Get();
   MutexLock lock(&impl.mu);
   impl.events.push_back(std::make_unique<FakeEvent>());
+  impl.events.back()->timing = (flags & kEventDisableTiming) == 0;
   *event = reinterpret_cast<Event>(impl.events.back().get());
   return R::kSuccess;
 }
@@ -266,6 +272,7 @@ R EventRecord(Event event, Stream stream) {
     MutexLock lock(&impl.mu);
     FakeEvent *of = impl.Of(event);
     if (of == nullptr) return R::kInvalidHandle;
+    item.record->timing = of->timing;
     of->latest = item.record;
   }
   return Enqueue(stream, std::move(item));
@@ -278,8 +285,19 @@ R EventQuery(Event event) {
   if (of->latest == nullptr) return R::kSuccess;
   if (!of->latest->done) impl.Run(1 + impl.Draw(3));
   if (!of->latest->done) return R::kNotReady;
+  impl.seen = std::max(impl.seen, of->latest->at);
   const int64_t lane = ThisThread().lane;
   if (lane >= 0) impl.hosts[uint32_t(lane)].Merge(of->latest->clock);
+  return R::kSuccess;
+}
+R EventElapsedTime(float *milliseconds, Event begin, Event end) {
+  Impl &impl = Impl::Get();
+  MutexLock lock(&impl.mu);
+  const FakeEvent *from = impl.Of(begin), *to = impl.Of(end);
+  for (const FakeEvent *event : {from, to})
+    if (event == nullptr || !event->timing || event->latest == nullptr) return R::kInvalidHandle;
+  if (!from->latest->done || !to->latest->done) return R::kNotReady;
+  *milliseconds = float(to->latest->at - from->latest->at) / float(kFakeUnitsOfMs);
   return R::kSuccess;
 }
 R ModuleLoadData(Module *module, const void *image) {
@@ -342,6 +360,7 @@ const DriverApi &FakeMachine::driver() {
                                 .EventDestroy = EventDestroy,
                                 .EventRecord = EventRecord,
                                 .EventQuery = EventQuery,
+                                .EventElapsedTime = EventElapsedTime,
                                 .ModuleLoadData = ModuleLoadData,
                                 .ModuleUnload = ModuleUnload,
                                 .ModuleGetFunction = ModuleGetFunction,

@@ -25,6 +25,8 @@ namespace commsched::runtime::cuda {
 
 struct FakeRecord {
   bool done = false;
+  bool timing = true;
+  int64_t at = 0;  // the stream's time
   VectorClock clock;
 };
 
@@ -62,6 +64,7 @@ struct FakeItem {
   const uint32_t *flag = nullptr;
   uint32_t value = 0;
   std::shared_ptr<FakeCall> call = {};
+  int64_t earliest = 0;  // FakeMachine::LookAtClock
 };
 
 struct FakeGraph {
@@ -72,12 +75,15 @@ struct FakeStream {
   std::shared_ptr<FakeGraph> recording;  // what is enqueued goes there, and does not run
   uint32_t lane = 0;
   int device = 0;
-  uint64_t eager = 0;  // the most eager stream that can run does
+  uint64_t eager = 0;   // the most eager stream that can run does
+  int64_t time = 0;     // at which what it has run has ended
+  bool worked = false;  // it has run anything else than records
   std::deque<FakeItem> items;
   VectorClock clock;
 };
 
 struct FakeEvent {
+  bool timing = true;
   std::shared_ptr<FakeRecord> latest;
 };
 
@@ -150,6 +156,9 @@ struct FakeMachine::Impl {
   void Complete(const std::vector<std::shared_ptr<FakeCall>> &calls)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
   FakeStream *HeadOf(const FakeCall *call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
+  // The stream's time goes on to `end`, with what has begun at `begin`.
+  void Take(FakeStream &stream, const std::string &name, int64_t begin, int64_t end)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
   void Look(FakeComm &comm) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
   void Forget(FakeComm *comm) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
 
@@ -163,6 +172,10 @@ struct FakeMachine::Impl {
   std::map<uint64_t, std::shared_ptr<FakeGroup>> groups ABSL_GUARDED_BY(mu);  // by unique id
   uint64_t ids ABSL_GUARDED_BY(mu) = 0;
   int64_t milliseconds ABSL_GUARDED_BY(mu) = 0;
+  int64_t now ABSL_GUARDED_BY(mu) = 0;   // the latest time of a stream
+  int64_t seen ABSL_GUARDED_BY(mu) = 0;  // the latest of an event that a host has asked for
+  bool keeps_times ABSL_GUARDED_BY(mu) = false;
+  std::vector<FakeRun> runs ABSL_GUARDED_BY(mu);
   // Zeros, which take no memory before they are touched.
   struct Block {
     struct Deleter {
@@ -178,6 +191,7 @@ struct FakeMachine::Impl {
   size_t free_memory ABSL_GUARDED_BY(mu) = size_t{1} << 40;
   uint64_t modules_made ABSL_GUARDED_BY(mu) = 0;
   FakeMachine::Kernels kernels ABSL_GUARDED_BY(mu);
+  std::function<void(FakeWork &)> runner ABSL_GUARDED_BY(mu);
   std::vector<std::string> hanging ABSL_GUARDED_BY(mu);                   // names of ops
   std::map<int, std::shared_ptr<FakeCall>> resident ABSL_GUARDED_BY(mu);  // by device
   std::map<uint32_t, VectorClock> hosts ABSL_GUARDED_BY(mu);              // by lane
@@ -195,9 +209,10 @@ struct FakeMachine::Impl {
 
 // Of this thread.
 struct FakeThread {
-  int device = -1;    // of its context
-  int64_t lane = -1;  // that it acts as
-  std::string name;   // of what it enqueues next
+  int device = -1;       // of its context
+  int64_t lane = -1;     // that it acts as
+  std::string name;      // of what it enqueues next
+  int64_t earliest = 0;  // LookAtClock
 };
 FakeThread &ThisThread();
 std::string TakeName(const char *otherwise);

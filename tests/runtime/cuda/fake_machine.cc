@@ -106,12 +106,39 @@ std::vector<std::string> FakeMachine::TakeFindings() {
   return std::exchange(impl_->findings, {});
 }
 
+int64_t FakeUnitsOf(const std::string &name) {
+  uint64_t hash = 14695981039346656037u;  // FNV-1a
+  for (char c : name) hash = (hash ^ uint8_t(c)) * 1099511628211u;
+  return 1 + int64_t(hash >> 32) % 64;
+}
+
+void FakeMachine::KeepTimes() {
+  MutexLock lock(&impl_->mu);
+  impl_->keeps_times = true;
+}
+
+void FakeMachine::LookAtClock() {
+  Impl &impl = Impl::Get();
+  MutexLock lock(&impl.mu);
+  ThisThread().earliest = impl.seen;
+}
+
+std::vector<FakeRun> FakeMachine::Runs() {
+  MutexLock lock(&impl_->mu);
+  return impl_->runs;
+}
+
 size_t FakeMachine::live() {
   MutexLock lock(&impl_->mu);
   size_t count = impl_->streams.size() + impl_->events.size() + impl_->comms.size() +
                  impl_->blocks.size() + impl_->modules.size() + impl_->contexts + impl_->graphs;
   for (const auto &comm : impl_->comms) count += comm->windows.size();
   return count;
+}
+
+void FakeMachine::SetRunner(std::function<void(FakeWork &)> runner) {
+  MutexLock lock(&impl_->mu);
+  impl_->runner = std::move(runner);
 }
 
 void FakeMachine::SetKernels(Kernels kernels) {
@@ -203,6 +230,14 @@ void FakeMachine::Impl::Use(uint32_t lane, VectorClock *clock, const FakeWork &w
   for (std::string &line : found) Find(std::move(line));
 }
 
+void FakeMachine::Impl::Take(FakeStream &stream, const std::string &name, int64_t begin,
+                             int64_t end) {
+  stream.time = end;
+  stream.worked = true;
+  now = std::max(now, end);
+  if (keeps_times) runs.push_back({name, stream.lane, stream.device, begin, end});
+}
+
 size_t FakeMachine::Impl::Run(size_t most) {
   size_t ran = 0;
   for (; ran < most; ++ran) {
@@ -242,18 +277,29 @@ bool FakeMachine::Impl::CanRun(const FakeStream &stream) const {
 
 void FakeMachine::Impl::RunHead(FakeStream &stream) {
   FakeItem &head = stream.items.front();
+  stream.time = std::max(stream.time, head.earliest);
   switch (head.kind) {
     case FakeItem::kWork:
-      if (head.work.body) head.work.body();
-      if (head.work.used) head.work.used(&head.work.reads, &head.work.writes);
+      if (runner)
+        runner(head.work);
+      else
+        head.work.Run();
       Use(stream.lane, &stream.clock, head.work);
+      Take(stream, head.work.name, stream.time,
+           stream.time + (head.work.units >= 0 ? head.work.units : FakeUnitsOf(head.work.name)));
       break;
     case FakeItem::kRecord:
       head.record->done = true;
       head.record->clock = stream.clock;
+      // On a stream without anything, it is when the host comes to it.
+      if (head.record->timing && !stream.worked) stream.time = now;
+      head.record->at = stream.time;
       break;
     case FakeItem::kWaitEvent:
-      if (head.record != nullptr) stream.clock.Merge(head.record->clock);
+      if (head.record == nullptr) break;
+      stream.clock.Merge(head.record->clock);
+      stream.time = std::max(stream.time, head.record->at);
+      stream.worked = true;
       break;
     case FakeItem::kWaitValue:
       // The first that was enough; a later one may be there, but need not.
@@ -262,6 +308,8 @@ void FakeMachine::Impl::RunHead(FakeStream &stream) {
         stream.clock.Merge(set.clock);
         break;
       }
+      stream.time = std::max(stream.time, now);
+      stream.worked = true;
       break;
     case FakeItem::kCollective:
       if (!head.call->comm->aborted) {

@@ -16,10 +16,15 @@
 // written when they are done, and an abort returns when nothing of the communicator is on a stream
 // any more, which what waits for the host keeps it from.
 //
+// Time is virtual, in units of 1/1024 ms, of which a float has 16 s exactly; each stream has its own. An op begins
+// when what is before it on its stream has ended, and what it waits for: of events, their time; of the host, not
+// before anything that has ended by then. How long it takes depends on its name, or its bytes, alone.
+//
 // One machine at a time. All functions may be called from any thread.
 #ifndef COMMSCHED_TESTS_RUNTIME_CUDA_FAKE_MACHINE_H
 #define COMMSCHED_TESTS_RUNTIME_CUDA_FAKE_MACHINE_H
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -40,8 +45,36 @@ struct FakeWork {
   std::string name;
   std::vector<Bytes> reads, writes;
   std::function<void()> body;
-  // What the body has used besides, asked when it has run. May be empty.
-  std::function<void(std::vector<Bytes> *reads, std::vector<Bytes> *writes)> used = {};
+  // Adds what the body has used besides, when it has run. May be empty.
+  std::function<void(FakeWork *)> used = {};
+  int64_t units = -1;  // that it takes; below 0: as its name says
+  // All that the body depends on beside the bytes that it uses. Empty: that is not known.
+  std::string same = {};
+  // The addresses that it is given, and from which of them it comes to each of `reads` and `writes`; with `same`.
+  static constexpr size_t kScratch = SIZE_MAX;  // of a range that it writes before it reads, and whose bytes are of no use behind it
+  std::vector<uint64_t> bases = {};
+  std::vector<size_t> read_from = {}, written_from = {};
+
+  void Run() {
+    if (body) body();
+    if (used) used(this);
+  }
+};
+
+inline constexpr int64_t kFakeUnitsOfMs = 1024;
+inline int64_t FakeNsOf(int64_t units) { return std::llround(double(units) * 1e6 / double(kFakeUnitsOfMs)); }
+// Of a copy, and of a collective behind the last rank's coming: units, and bytes in each further one.
+inline constexpr int64_t kFakeCopyUnits = 8, kFakeCopyBytes = 16384;
+inline constexpr int64_t kFakeCollectiveUnits = 24, kFakeCollectiveBytes = 4096;
+// Of a kernel of this name: 1 to 64.
+int64_t FakeUnitsOf(const std::string &name);
+
+// What has run on a stream, and when.
+struct FakeRun {
+  std::string name;
+  uint32_t stream = 0;  // its number in the machine
+  int device = 0;
+  int64_t begin = 0, end = 0;  // units
 };
 
 // A kernel of a module: what a launch with these pointers does.
@@ -69,6 +102,8 @@ class FakeMachine {
   using Kernels =
       std::function<const FakeKernel *(const std::string &image, const std::string &name)>;
   void SetKernels(Kernels kernels);
+  // What runs works of devices, instead of FakeWork::Run; one at a time. It outlives the machine's streams.
+  void SetRunner(std::function<void(FakeWork &)> runner);
   // Of each device, as far as the driver says.
   void SetFreeMemory(size_t bytes);
   // For ops that do not say what they use, and hosts that do not.
@@ -97,6 +132,13 @@ class FakeMachine {
   std::vector<std::string> TakeFindings();
   // Streams, events, modules, communicators, windows and blocks of memory that are still there.
   size_t live();
+
+  // From now on, what has run; of each stream in its order.
+  void KeepTimes();
+  // What this thread enqueues from now on begins no earlier than anything ended whose end a host has seen by now. A
+  // driver's clock goes on by itself; here, without this, an op may have begun before the host came to it.
+  static void LookAtClock();
+  std::vector<FakeRun> Runs();
 
   // A clock that goes on by a millisecond when all ranks have come, and each that is still there has
   // looked at its communicator: a rank's thread that does not get a processor is not late.

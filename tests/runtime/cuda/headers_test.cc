@@ -71,7 +71,7 @@ static_assert(int(DriverResult::kInvalidHandle) == CUDA_ERROR_INVALID_HANDLE);
 static_assert(int(DriverResult::kNotReady) == CUDA_ERROR_NOT_READY);
 static_assert(std::is_same_v<Device, CUdevice> && sizeof(DevicePtr) == sizeof(CUdeviceptr));
 static_assert(kStreamNonBlocking == CU_STREAM_NON_BLOCKING);
-static_assert(kEventDisableTiming == CU_EVENT_DISABLE_TIMING);
+static_assert(kEventDefault == CU_EVENT_DEFAULT && kEventDisableTiming == CU_EVENT_DISABLE_TIMING);
 static_assert(kWaitValueGreaterEqual == CU_STREAM_WAIT_VALUE_GEQ);
 static_assert(kHostAllocPortable == CU_MEMHOSTALLOC_PORTABLE);
 static_assert(kComputeCapabilityMajor == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);

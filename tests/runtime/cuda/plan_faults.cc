@@ -81,7 +81,10 @@ bool SharePlace(Random &random, PlanGraph *used) {
   const size_t op = messages[random() % messages.size()];
   const DevicePlace from = used->work[op].places[0];
   const DevicePlace to = used->work[messages[random() % messages.size()]].places[0];
-  const uint64_t bytes = used->graph.ops[op].writes[0].bytes;
+  const Op &ranges = used->graph.ops[op];
+  const std::vector<Range> &own = ranges.writes.empty() ? ranges.reads : ranges.writes;
+  if (own.empty()) return false;
+  const uint64_t bytes = own[0].bytes;
   if (from == to || to.offset + bytes > used->bytes[kHostArenaMemory]) return false;
   // With the copies to it and from it in the same call.
   const uint32_t call = used->work[op].call;
@@ -91,6 +94,36 @@ bool SharePlace(Random &random, PlanGraph *used) {
   return true;
 }
 
+// A wait of an op of the plan.
+struct Wait {
+  uint32_t op = 0;
+  size_t number = 0;
+};
+
+// Those that such a fault may leave out.
+std::vector<Wait> WaitsOf(PlanFault fault, const PlanGraph &graph, const IssuePlan &plan) {
+  const auto is = [&](uint32_t op, bool writes) {
+    const Op &ranges = graph.graph.ops[op];
+    return graph.work[op].kind == DeviceOp::kMessage && (writes ? ranges.reads : ranges.writes).empty();
+  };
+  const auto lane = [&](uint32_t op) { return graph.graph.lanes[graph.graph.ops[op].lane].kind; };
+  std::vector<Wait> waits;
+  for (uint32_t op = 0; op < plan.ops.size(); ++op) {
+    if (graph.work[op].kind == DeviceOp::kEndOfCall) continue;
+    for (size_t i = 0; i < plan.ops[op].waits.size(); ++i) {
+      const uint32_t on = plan.ops[op].waits[i].op;
+      const bool arrives = lane(op) == LaneKind::kToDevice && is(on, true);
+      const bool arrived = lane(on) == LaneKind::kToDevice && lane(op) == LaneKind::kCompute &&
+                           graph.work[on].instruction != DeviceOp::kNone;
+      if (fault == PlanFault::kPush   ? is(op, false) && lane(on) == LaneKind::kToHost
+          : fault == PlanFault::kPull ? arrives || arrived
+                                      : true)
+        waits.push_back({op, i});
+    }
+  }
+  return waits;
+}
+
 }  // namespace
 
 std::optional<PlanFault> PlanFaultOf(const std::string &name) {
@@ -98,6 +131,8 @@ std::optional<PlanFault> PlanFaultOf(const std::string &name) {
   if (name == "range") return PlanFault::kRange;
   if (name == "copy") return PlanFault::kCopy;
   if (name == "place") return PlanFault::kPlace;
+  if (name == "push") return PlanFault::kPush;
+  if (name == "pull") return PlanFault::kPull;
   return std::nullopt;
 }
 
@@ -114,7 +149,7 @@ void Plant(FakeProbe &probe, PlanFault fault, uint64_t seed,
       std::vector<Range> &ranges = (*random)() % 2 == 0 ? op.reads : op.writes;
       if (ranges.empty()) return;
       ranges.erase(ranges.begin() + ptrdiff_t((*random)() % ranges.size()));
-    } else if (fault != PlanFault::kWait) {
+    } else if (fault == PlanFault::kCopy || fault == PlanFault::kPlace) {
       if (!(fault == PlanFault::kCopy ? SwapCopy : SharePlace)(*random, &real)) return;
       // The graph says what was before.
       graph->work = real.work;
@@ -124,15 +159,12 @@ void Plant(FakeProbe &probe, PlanFault fault, uint64_t seed,
   probe.change_plan = [=](int function, const PlanGraph &graph, IssuePlan *plan) {
     if (function != 0 || !used->has_value()) return;
     WaitForAll(graph, plan);
-    if (fault == PlanFault::kWait) {
-      std::vector<uint32_t> ops;
-      for (uint32_t op = 0; op < plan->ops.size(); ++op) {
-        if (graph.work[op].kind != DeviceOp::kEndOfCall && !plan->ops[op].waits.empty())
-          ops.push_back(op);
-      }
-      if (ops.empty()) return;
-      auto &waits = plan->ops[ops[(*random)() % ops.size()]].waits;
-      waits.erase(waits.begin() + ptrdiff_t((*random)() % waits.size()));
+    if (fault == PlanFault::kWait || fault == PlanFault::kPush || fault == PlanFault::kPull) {
+      const std::vector<Wait> waits = WaitsOf(fault, graph, *plan);
+      if (waits.empty()) return;
+      const Wait &wait = waits[(*random)() % waits.size()];
+      auto &of = plan->ops[wait.op].waits;
+      of.erase(of.begin() + ptrdiff_t(wait.number));
     }
     *harmful = HasRace((*used)->graph, *plan);
   };

@@ -19,9 +19,11 @@ enum class PlanFault {
   kWait,   // one is left out
   kRange,  // what an op reads or writes is not all said, and waits follow from that
   kCopy,   // in the second call of a round an op has the other copy of a slot
-  kPlace   // a message has a place of staging memory that another one has
+  kPlace,  // a message has a place of staging memory that another one has
+  kPush,   // a push to a server does not wait for the copy to the host
+  kPull,   // the copy to the device does not wait for the pull, or what comes behind it for the copy
 };
-// "wait", "range", "copy", "place".
+// "wait", "range", "copy", "place", "push", "pull".
 std::optional<PlanFault> PlanFaultOf(const std::string &name);
 
 // Of the program's first function. `harmful` is set when the rank is made: nothing, where there is

@@ -10,11 +10,13 @@
 #include <set>
 #include <tuple>
 
+#include "plan/plan_file.h"
 #include "runtime/cuda/issue_plan.h"
 #include "runtime/loading/plan_loader.h"
 #include "tests/cases.h"
 #include "tests/runtime/cuda/drawn_plan.h"
 #include "tests/runtime/cuda/orders.h"
+#include "tests/runtime/plan_mutator.h"
 
 namespace commsched::runtime::cuda {
 namespace {
@@ -69,7 +71,7 @@ class PlanGraphTest : public ::testing::Test {
  protected:
   void Check(uint64_t seed) {
     std::mt19937_64 random(seed);
-    const DrawnPlan plan = DrawPlan(random);
+    const DrawnPlan plan = DrawPlan(random, {.servers = seed % 2 == 1});
     auto image = PlanImage::Load(plan.bytes);
     ASSERT_TRUE(image.ok()) << image.status() << " seed " << seed;
     auto program = (*image)->ForRank(int(random() % uint64_t(plan.ranks())));
@@ -77,14 +79,15 @@ class PlanGraphTest : public ::testing::Test {
     const SlotPlaces slots = PlaceSlots(**program);
     ByteSet taken;
     for (size_t s = 0; s < slots.slots.size(); ++s) {
-      for (uint64_t i = 0; i < (*program)->slots[s].type.bytes; ++i) {
+      EXPECT_EQ(slots.slots[s].held, s < plan.slots);
+      for (uint64_t i = 0; i < (*program)->slots[s].type.bytes && s < plan.slots; ++i) {
         const auto &copies = slots.slots[s].copies;
         EXPECT_TRUE(taken.emplace(0, copies[0] + i).second);
         EXPECT_TRUE(!(*program)->slots[s].written || taken.emplace(0, copies[1] + i).second);
       }
     }
-    for (int f = 0; f < plan.proto.functions_size(); ++f) {
-      SCOPED_TRACE(testing::Message() << "seed " << seed << " function " << f);
+    for (int f = 0; f < plan.functions; ++f) {
+      SCOPED_TRACE(::testing::Message() << "seed " << seed << " function " << f);
       auto graph = MakePlanGraph(**program, (*program)->functions[size_t(f)], slots);
       ASSERT_TRUE(graph.ok()) << graph.status();
       CheckMemory(plan, f, slots, *graph);
@@ -119,6 +122,10 @@ class PlanGraphTest : public ::testing::Test {
         for (uint32_t b : instruction.launch().outputs()) addresses.Add(b, work.call, &writes);
         // The scratch is that of its lane alone.
         std::erase_if(written, [](const auto &byte) { return byte.first == kScratchMemory; });
+      } else if (instruction.has_push()) {
+        addresses.Add(instruction.push().buffer(), work.call, &reads);
+      } else if (instruction.has_pull()) {
+        addresses.Add(instruction.pull().buffer(), work.call, &writes);
       } else {
         const plan::Communicate &c = instruction.communicate();
         if (c.has_input()) addresses.Add(c.input(), work.call, &reads);
@@ -137,6 +144,30 @@ class PlanGraphTest : public ::testing::Test {
         if (range.memory != kScratchMemory) continue;
         for (uint64_t i = 0; i < range.bytes; ++i)
           EXPECT_EQ(lanes.try_emplace(range.begin + i, op.lane).first->second, op.lane);
+      }
+    }
+  }
+
+  static void CheckServerMessages(const Program &program, const FunctionProgram &f, const SlotPlaces &slots,
+                                  const PlanGraph &graph) {
+    for (size_t op = 0; op < graph.work.size(); ++op) {
+      const Op &ranges = graph.graph.ops[op];
+      for (const auto *list : {&ranges.reads, &ranges.writes}) {
+        for (const Range &range : *list)
+          EXPECT_LE(range.begin + range.bytes,
+                    range.memory == kSlotMemory ? slots.bytes : graph.bytes[range.memory]);
+      }
+      if (graph.work[op].kind != DeviceOp::kMessage) continue;
+      const InstructionProgram &i = f.instructions[graph.work[op].instruction];
+      if (!i.of_block()) continue;
+      const BlockProgram &block = program.servers.servers.at(i.message.server).blocks.at(i.message.block);
+      const uint64_t bytes = i.pushes() ? block.pushed().bytes : block.value.bytes;
+      const std::vector<Range> &moved = i.pushes() ? ranges.reads : ranges.writes;
+      EXPECT_TRUE((i.pushes() ? ranges.writes : ranges.reads).empty());
+      EXPECT_EQ(moved.size(), bytes == 0 ? 0u : 1u);
+      for (const Range &range : moved) {
+        EXPECT_TRUE(IsPinned(range.memory));
+        EXPECT_EQ(range.bytes, bytes);
       }
     }
   }
@@ -188,6 +219,63 @@ class PlanGraphTest : public ::testing::Test {
 TEST_F(PlanGraphTest, WhatThePlanOrdersIsOrdered) {
   const Cases cases = casesOf(150);
   for (uint32_t seed = cases.first; seed < cases.end && !HasFailure(); ++seed) Check(seed);
+}
+
+TEST_F(PlanGraphTest, SeveralDevicesOfANodeAreRefusedWithWhatToWrite) {
+  std::mt19937_64 random(1);
+  auto image = PlanImage::Load(DrawPlan(random).bytes);
+  ASSERT_TRUE(image.ok()) << image.status();
+  auto program = (*image)->ForRank(0);
+  ASSERT_TRUE(program.ok()) << program.status();
+  Program changed = **program;
+  changed.nodes = 2;
+  FunctionProgram function = changed.functions[0];
+  function.instructions.back().runs_on.device = 7;
+  EXPECT_EQ(MakePlanGraph(changed, function, PlaceSlots(changed)).status(),
+            absl::UnimplementedError(
+                "function @step: each CUDA device must be a rank: a cluster of nodes = 16 devices = 1 "
+                "nccl = <machine_ranks = 8>, got: nodes = 2 devices = 8"));
+}
+
+// Plans with servers, changed at random: what is loaded stays within its memory, and what is pushed and
+// pulled is in pinned memory, of the size that the server's block has.
+TEST_F(PlanGraphTest, MutatedPlansOfServersAreRefusedOrSound) {
+  const Cases cases = casesOf(600);
+  uint32_t loaded = 0, refused = 0;
+  for (uint32_t seed = cases.first; seed < cases.end && !HasFailure(); ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed / 4);
+    DrawnPlan plan;
+    do {
+      plan = DrawPlan(random, {.nccl = false, .messages = false, .servers = true});
+    } while (!plan.servers);
+    commsched::testing::PlanMutator mutator(seed);
+    for (uint32_t i = 0; i <= seed % 2; ++i) {
+      plan::Function *step = plan.proto.mutable_functions(0);
+      if (seed % 3 == 0)
+        mutator.Mutate(&plan.proto);
+      else
+        mutator.Mutate(seed % 3 == 1 ? static_cast<google::protobuf::Message *>(step)
+                                     : plan.proto.mutable_parameter_servers());
+    }
+    auto image = PlanImage::Load(plan::Serialize(plan.proto));
+    auto program = image.ok() && (*image)->nodes() != 0
+                       ? (*image)->ForRank(0)
+                       : absl::StatusOr<std::shared_ptr<const Program>>(absl::InvalidArgumentError("refused"));
+    if (!program.ok() || (*program)->cuda == nullptr) {
+      ++refused;
+      continue;
+    }
+    ++loaded;
+    const SlotPlaces slots = PlaceSlots(**program);
+    for (const FunctionProgram &f : (*program)->functions) {
+      auto graph = MakePlanGraph(**program, f, slots);
+      if (graph.ok()) CheckServerMessages(**program, f, slots, *graph);
+    }
+  }
+  std::printf("%u loaded, %u refused\n", loaded, refused);
+  EXPECT_GT(loaded, cases.end - cases.first > 100 ? 50u : 0u);
+  EXPECT_GT(refused, cases.end - cases.first > 100 ? 50u : 0u);
 }
 
 }  // namespace

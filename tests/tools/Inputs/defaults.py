@@ -8,7 +8,7 @@ import sys
 help_text, passes, reference = (pathlib.Path(argument) for argument in sys.argv[1:])
 ours = set()
 for file in passes.glob("*/Passes.td"):
-    ours |= set(re.findall(r'def \w+ : Pass<"([^"]+)"', file.read_text()))
+    ours |= set(re.findall(r'def \w+ : CsPass<"([^"]+)"', file.read_text()))
 assert len(ours) > 10, ours
 wrong, seen, inside = [], 0, ""
 for line in help_text.read_text().splitlines():

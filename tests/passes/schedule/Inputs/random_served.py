@@ -5,11 +5,12 @@
 Layers, sizes, shapes, costs of updates, links, workers and servers are drawn. What
 schedule_driver reads from the module that cs-opt wrote must have the period that cs-opt
 recorded, must not be behind any policy that is applied in the same way, and must not be
-below a bound.
+below a bound. Pushes to a server must have priorities in the order in which the schedule sends them.
 """
 import json
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -46,9 +47,18 @@ def program(r):
             + f'\n  return {", ".join(v for v, _, _ in results)} : {", ".join(k for _, k, _ in results)}\n}}\n')
 
 
+START = re.compile(r'cs\.start "[^"]*" priority (\d+) [^\n]*cs\.turn = (\d+)[^\n]*\{\n[^\n]*\n\s*cs\.send ')
+
+
+def in_turn(module):
+    """Whether pushes are as urgent as they are soon; None of fewer than three."""
+    pushes = [tuple(map(int, found)) for found in START.findall(module)]  # priority, turn
+    return sorted(pushes) == sorted(pushes, key=lambda push: push[1]) if len(pushes) > 2 else None
+
+
 def main():
     cs_opt, driver, first, count = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
-    cut = 0
+    cut, turns = 0, []
     for seed in range(first, first + count):
         r = random.Random(seed)
         workers = r.choice([1, 2, 3, 8, 64])
@@ -67,8 +77,8 @@ def main():
                 return done.stdout
 
             run(cs_opt, f"--insert-dist-comm=mode=parameter-server servers={servers}", "-", "-o", before, text=module)
-            run(cs_opt, f"--schedule-comm=effort={r.choice([1, 20])}", "--verify-distributed", before, "-o", after)
-            found = json.loads(run(driver, before, after))
+            run(cs_opt, f"--schedule-comm=effort={r.choice([1, 20])} turns=true", "--verify-distributed", before, "-o", after)
+            found, after_text = json.loads(run(driver, before, after)), after.read_text()
         alone = found["alone"]
         if round(alone["period"]) != found["recorded"]:
             sys.exit(f"seed {seed}: must have the period {found['recorded']}, got: {alone['period']}\n{module}")
@@ -79,9 +89,14 @@ def main():
             # Averages of the later steps may be below it.
             if problem["settled"] and problem["period"] < problem["bound"] * (1 - 1e-9):
                 sys.exit(f"seed {seed}: must not be below {problem['bound']} ns, got: {problem['period']}\n{module}")
+        if alone["settled"] and (ordered := in_turn(after_text)) is not None:
+            turns.append(ordered)
         cut += found["messages"] > found["tensors"]
     if 6 * cut < count:
         sys.exit(f"blocks were cut in {cut} of {count} steps only")
+    # Where need takes less time it is that.
+    if 2 * len(turns) < count or 4 * sum(turns) < 3 * len(turns):
+        sys.exit(f"pushes have the order of their turns in {sum(turns)} of {len(turns)} of {count} steps only")
 
 
 main()

@@ -1,0 +1,95 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "passes/schedule/Turns.h"
+
+#include "passes/schedule/Apply.h"
+#include "passes/schedule/solver/Timeline.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include <map>
+#include <utility>
+
+using namespace mlir;
+using namespace commsched;
+
+namespace {
+
+/// Of a step of the schedule that is like all later ones.
+class Begins {
+public:
+  Begins(const StepProblem &step, const schedule::Schedule &schedule) {
+    schedule::Timeline timeline = schedule::traceSchedule(step.problem, schedule);
+    for (const schedule::Timeline::Transfer &transfer : timeline.transfers)
+      if (transfer.step == timeline.firstStep)
+        begins.try_emplace({transfer.message, transfer.stage}, transfer.begin);
+  }
+
+  /// When the message is first sent there.
+  schedule::Time of(size_t message, unsigned stage) const {
+    auto found = begins.find({static_cast<unsigned>(message), stage});
+    return found == begins.end() ? INT64_MAX : found->second;
+  }
+
+private:
+  std::map<std::pair<unsigned, unsigned>, schedule::Time> begins; // by message and stage
+};
+
+} // namespace
+
+static const StepProblem::Part &partOf(const StepProblem &step, const schedule::Message &message) {
+  return step.parts[message.pieces.front().communication];
+}
+
+void commsched::addTurns(const StepProblem &step, const schedule::Schedule &schedule,
+                         std::vector<StartRequest> &requests) {
+  Begins begins(step, schedule);
+  std::vector<std::pair<schedule::Time, size_t>> order; // and the request
+  for (auto [i, message] : llvm::enumerate(schedule.messages)) {
+    const StepProblem::Part &part = partOf(step, message);
+    order.emplace_back(begins.of(i, part.firstStage), order.size());
+    if (part.pull)
+      order.emplace_back(begins.of(i, part.lastStage), order.size());
+  }
+  llvm::sort(order);
+  for (auto [turn, entry] : llvm::enumerate(order))
+    requests[entry.second].turn = static_cast<int64_t>(turn);
+}
+
+/// A push whose value is for the next step.
+static bool isForNextStep(const StepProblem &step, const schedule::Message &message) {
+  return partOf(step, message).pull && llvm::all_of(message.pieces, [&](const schedule::Piece &piece) {
+           const auto &consumers = step.problem.communications[piece.communication].consumers;
+           return !consumers.empty() &&
+                  llvm::all_of(consumers, [](const auto &consumer) { return consumer.distance == 1; });
+         });
+}
+
+schedule::Schedule commsched::pushInTurn(const StepProblem &step, schedule::Schedule schedule) {
+  std::vector<size_t> pushes;
+  for (size_t i = 0; i < schedule.messages.size(); ++i)
+    if (isForNextStep(step, schedule.messages[i]))
+      pushes.push_back(i);
+  if (pushes.empty())
+    return schedule;
+  // Between what is needed before the end of its step and what is needed behind all of the next one.
+  schedule::Schedule inTurn = schedule;
+  auto ops = static_cast<int64_t>(step.problem.ops.size());
+  for (schedule::Message &message : inTurn.messages)
+    if (int64_t &own = message.priorities[partOf(step, message).firstStage];
+        !isForNextStep(step, message) && own >= ops)
+      own += static_cast<int64_t>(pushes.size());
+  Begins begins(step, asWritten(step, schedule));
+  std::vector<std::pair<schedule::Time, size_t>> order; // and the message
+  for (size_t push : pushes)
+    order.emplace_back(begins.of(push, partOf(step, schedule.messages[push]).firstStage), push);
+  llvm::sort(order);
+  for (auto [turn, entry] : llvm::enumerate(order)) {
+    schedule::Message &message = inTurn.messages[entry.second];
+    message.priorities[partOf(step, message).firstStage] = ops + static_cast<int64_t>(turn);
+  }
+  auto periodOf = [&](const schedule::Schedule &each) {
+    return schedule::evaluate(step.problem, asWritten(step, each)).period;
+  };
+  return periodOf(inTurn) <= periodOf(schedule) ? inTurn : schedule;
+}

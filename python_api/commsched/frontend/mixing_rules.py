@@ -1,0 +1,329 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How the results of operations depend on the samples of a batch (doubling.py): one rule for each kind of JAX's operations.
+
+A gradient that is a sum over the samples, of what each contributes alone, is the mean of those of the parts of a batch. What is
+certainly none is known as such, with the operation that has brought samples together: a root of a mean, a quotient of two sums,
+products of all pairs.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
+
+import jax
+import numpy as np
+
+from .doubling_rules import _COMPARED, _PLAIN, _RULES, SAME, ZERO, Other, Place, dimension_of_samples, shape
+from .places import Known, Moved, moved, moves, own, own_rows, pairs_come_again
+
+
+TOGETHER = "together"  # several samples, or all, have a part in it in another way than as a sum
+PLACE = "place"        # samples have a part in it by their places
+NUMBER = "number"      # it is other where there are more samples, and no multiple
+
+
+class Mixed(NamedTuple):
+    """None of the others; `by` is the equation that made it so, by what of `why`."""
+
+    by: Any
+    why: str = TOGETHER
+
+
+NONE = "none"  # the same for any batch of this size; it may differ from row to row, if it comes again with every part
+EACH = "each"  # has a dimension of samples, along which each element depends on its own sample
+SUM = "sum"    # the sum of NONE and of EACH over the samples; it may be repeated for every sample
+
+
+class Blend(NamedTuple):
+    """A sum of EACH and SUM, or of EACH in another order of the samples: what is linear in it may still be a SUM; `by` as in Mixed."""
+
+    by: Any
+
+
+class Placed(NamedTuple):
+    """As NONE, but differs along the samples, and does not come again with every part: such as their numbers."""
+
+    by: Any
+
+
+class Shifted(NamedTuple):
+    """A sum of Placed and of others: what is made of it may be a SUM where what is Placed falls away."""
+
+    by: Any
+
+
+class Some(NamedTuple):
+    """As SUM, over rows of which each has been taken so often, in the two traces (Moved). By `by`."""
+
+    one: "tuple[int, ...]"
+    two: "tuple[int, ...]"
+    by: Any
+
+
+# None: not known.
+Kind = Union[str, Blend, Placed, Shifted, Some, Moved, Mixed, None]
+
+_LINEAR = {"neg", "copy", "copy_p", "convert_element_type", "reduce_precision", "transpose", "squeeze", "expand_dims", "real", "imag", "stop_gradient",
+           "device_put", "optimization_barrier", "conj", "add", "sub", "add_any", "broadcast_in_dim"}
+_REDUCE = {"reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "reduce_xor", "argmax", "argmin"}
+_ELEMENTWISE = (_PLAIN - _REDUCE | _COMPARED | {"max", "min", "abs", "sign", "integer_pow", "sqrt", "rsqrt", "cbrt", "square", "atan2"})
+# Whose structure doubling has a rule for, which knows where samples stay apart; what they compute of one sample is linear in the first operands.
+_APART = {"reshape", "slice", "split", "pad", "concatenate", "dynamic_slice", "dynamic_update_slice", "reduce_window_sum", "select_and_scatter_add", "cumsum"}
+_APART_NOT_LINEAR = {"reduce_window_max", "reduce_window_min", "select_and_gather_add", "cummax", "cummin", "cumlogsumexp", "cumprod", "top_k"}
+
+
+# What is no multiple of its value for a multiple of its operand. A logarithm, and what is made of one, may have the factor fall away again.
+_BENT = {"clamp", "max", "min", "tanh", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "logistic", "erf", "erfc",
+         "erf_inv", "floor", "ceil", "round", "rem", "gt", "lt", "ge", "le", "div", "mul", "sqrt", "rsqrt", "square", "integer_pow"}
+
+
+def joined(kinds: Sequence[Kind], by: Any) -> Kind:
+    """Of a linear function of values of these kinds."""
+    if None in kinds:
+        return None
+    found = sorted({k for k in kinds if isinstance(k, str) and k != NONE})
+    others = [k for k in kinds if not isinstance(k, str)]
+    for kind in others:
+        if isinstance(kind, Mixed):
+            return kind
+    if any(isinstance(k, (Moved, Some)) for k in others):
+        return _of_rows(found, others, by)
+    if any(isinstance(k, (Placed, Shifted)) for k in others):
+        return others[0] if not found and all(isinstance(k, Placed) for k in others) else Shifted(by)
+    for kind in others:
+        return kind
+    return NONE if not found else found[0] if len(found) == 1 else Blend(by)
+
+
+def _of_rows(found: Sequence[str], others: Sequence[Any], by: Any) -> Kind:
+    """A sum of rows that have been moved, or of sums of some, and of others."""
+    if all(isinstance(k, Some) for k in others) and len({len(k.one) for k in others}) == 1:
+        one, two = (tuple(map(sum, zip(*counts))) for counts in ([k.one for k in others], [k.two for k in others]))
+        # Complete: but what has been made of some of them may be something else than of the others.
+        return None if two == (*one, *one) else Mixed(others[0].by, PLACE) if found else Some(one, two, others[0].by)
+    if found or len(others) != 2 or not all(isinstance(k, Moved) for k in others):
+        return None
+    first, second = others
+    if first.like(second):
+        return first._replace(pure=first.pure and second.pure)
+    beside = first.beside(second)
+    if beside is not None or pairs_come_again(first, second):
+        return beside
+    return Blend(by) if all(k.comes_again() and k.pure for k in others) else Shifted(by)
+
+
+def _together(kind: Kind) -> bool:
+    return kind == SUM or isinstance(kind, (Blend, Some, Shifted))
+
+
+def _why(kinds: Sequence[Kind]) -> str:
+    return PLACE if any(isinstance(k, (Some, Shifted)) for k in kinds) else TOGETHER
+
+
+def _bent(kinds: Sequence[Kind], by: Any) -> Kind:
+    """Of any other function, element by element."""
+    if any(map(_together, kinds)):
+        return Mixed(by, _why(kinds))
+    return _with_places(kinds, by) if any(isinstance(k, Placed) for k in kinds) else joined(kinds, by)
+
+
+def _product(kinds: Sequence[Kind], by: Any) -> Kind:
+    depend = [k for k in kinds if k != NONE]
+    if len(depend) > 1 and any(isinstance(k, Placed) for k in depend):
+        return _with_places(depend, by)
+    return Mixed(by, _why(kinds)) if len(depend) > 1 and any(map(_together, depend)) else joined(kinds, by)
+
+
+def _with_places(kinds: Sequence[Kind], by: Any) -> Kind:
+    """Of a function of what is Placed, of which any other has a part in each of its rows."""
+    others = [k for k in kinds if not isinstance(k, Placed) and k != NONE]
+    if not others:
+        return None
+    return Mixed(by, PLACE) if EACH in others or any(isinstance(k, (Blend, Moved, Shifted)) for k in others) else None
+
+
+def _added_up(kind: Kind) -> Kind:
+    """Over the samples."""
+    if isinstance(kind, (Placed, Shifted)):
+        return None
+    return SUM if kind == EACH or isinstance(kind, Blend) else kind
+
+
+def _known(e: Any, f: Any, factors: Sequence[Any]) -> bool:
+    """Whether the samples stay apart, or are added up, by doubling's rule for the operation."""
+    return _RULES[e.primitive.name](e, f, [x if isinstance(x, Place) else 1.0 for x in factors]) is not None
+
+
+def _along(e: Any, f: Any) -> Optional[int]:
+    return dimension_of_samples(shape(e.invars[0]), shape(f.invars[0]))
+
+
+def _dot(e: Any, f: Any, kinds: "list[Kind]") -> Kind:
+    (left, right), _ = e.params["dimension_numbers"]
+    a, b = (dimension_of_samples(shape(v), shape(w)) for v, w in zip(e.invars[:2], f.invars[:2]))
+    if not _known(e, f, [1.0, 1.0]):
+        pairs = kinds == [EACH, EACH] and a is not None and b is not None and min(a, b) >= 0 and a not in left and b not in right
+        return Mixed(e) if pairs else None
+    found = _product(kinds, e)
+    return _added_up(found) if a is not None and a in left else found
+
+
+def _convolution(e: Any, f: Any, kinds: "list[Kind]") -> Kind:
+    if not _known(e, f, [1.0, 1.0]):
+        return None
+    found = _product(kinds, e)
+    return _added_up(found) if _along(e, f) == e.params["dimension_numbers"].lhs_spec[1] else found
+
+
+def _gather(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any]) -> Kind:
+    if not _known(e, f, factors):
+        return None
+    return joined(kinds, e) if kinds[1] == NONE else _bent(kinds, e)
+
+
+def _scatter(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any]) -> Kind:
+    if not _known(e, f, factors):
+        return None
+    added = dimension_of_samples(shape(e.invars[0]), shape(f.invars[0])) == -1 and dimension_of_samples(shape(e.invars[2]), shape(f.invars[2])) != -1
+    if not added:
+        return joined(kinds, e) if kinds[1] == NONE else _bent(kinds, e)
+    updates = joined(kinds[1:], e) if kinds[1] == NONE else _bent(kinds[1:], e)
+    return joined([kinds[0], _added_up(updates)], e)
+
+
+def _sort(e: Any, f: Any, kinds: "list[Kind]") -> Kind:
+    axis = _along(e, f)
+    if axis is None:
+        return None
+    if axis != e.params["dimension"]:
+        return _bent(kinds, e)
+    return Mixed(e) if EACH in kinds[: e.params["num_keys"]] else None  # by random numbers: a permutation
+
+
+def _rows_added_up(rows: Moved) -> Kind:
+    counts = [tuple(Counter(of)[i] for i in range(n)) for of, n in ((rows.one, rows.rows), (rows.two, 2 * rows.rows))]
+    if counts[1] == (*counts[0], *counts[0]):
+        return SUM if rows.pure else None
+    return Some(counts[0], counts[1], rows.by)
+
+
+def _with_moved(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any]) -> Kind:
+    """Of rows that have been moved: as of EACH, where all that depend on the samples have been moved alike."""
+    some = [k for k in kinds if isinstance(k, Moved)]
+    name, first = e.primitive.name, some[0]
+    for v, w, k in zip(e.invars, f.invars, kinds):
+        if isinstance(k, Moved) and dimension_of_samples(shape(v), shape(w)) != k.axis:
+            return Mixed(k.by, PLACE)  # some of the samples, beside nothing else
+    others = [k for k in kinds if k != NONE and not isinstance(k, Moved)]
+    if not others and all(k.like(first) for k in some):
+        if all(k == first for k in some) and name in _LINEAR and shape(e.outvars[0]) == shape(e.invars[0]):
+            return first
+        found = result(e, f, [EACH if isinstance(k, Moved) else k for k in kinds], factors)
+        if found == EACH:
+            axis = dimension_of_samples(shape(e.outvars[0]), shape(f.outvars[0]))
+            return None if axis is None or axis < 0 else first._replace(axis=axis, pure=all(k.pure for k in some))
+        return _rows_added_up(first) if found == SUM else found
+    both = [k if isinstance(k, Moved) else own(v, w, e) for v, w, k in zip(e.invars, f.invars, kinds) if k == EACH or isinstance(k, Moved)]
+    if name in _LINEAR:
+        return joined(both if set(others) <= {EACH} else kinds, e)
+    if set(others) <= {EACH} and None not in both and name not in _APART:
+        found = result(e, f, [EACH if isinstance(k, Moved) else k for k in kinds], factors)
+        alike = len({x.rows for x in both if x is not None}) == 1
+        again = not alike or all(pairs_come_again(a, b) for a in both for b in both if a is not None and b is not None)
+        return Mixed(e, PLACE) if found in (EACH, SUM) and not again else None
+    if any(isinstance(k, Placed) for k in others) and all(isinstance(k, Placed) or k == EACH for k in others):
+        return _bent(kinds, e) if name not in _APART else None
+    return _bent(kinds, e) if any(map(_together, others)) else None
+
+
+def _of_places(e: Any, f: Any, kinds: "list[Kind]") -> Kind:
+    """Of what depends on places alone, and on parameters: so it was not computed."""
+    axis = dimension_of_samples(shape(e.outvars[0]), shape(f.outvars[0]))
+    if axis is None or axis < 0:
+        return None
+    return Placed(e) if e.primitive.name in _LINEAR | {"mul", "div", "gather", "exp", "tanh", "logistic"} else None
+
+
+def _other_for_more(e: Any, factors: Sequence[Any], found: Any) -> bool:
+    """Whether a function of values of known factors has none: it is no multiple for twice the samples."""
+    known = all(isinstance(x, (float, Other)) for x in factors)
+    return e.primitive.name in _BENT and found is None and known and any(x not in SAME for x in factors)
+
+
+def result(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "Sequence[Optional[Known]]" = (), factor: Any = 1.0,
+           index: int = 0) -> Kind:
+    """Of the results of an equation, or the one of this index, which stands in one trace as `e` and in that of twice the samples as `f`; kinds, factors (of doubling.py), known: of
+    its operands; factor: of the results."""
+    name = e.primitive.name
+    if None in kinds:
+        return None
+    if all(k == NONE for k in kinds):
+        samples = dimension_of_samples(shape(e.outvars[0]), shape(f.outvars[0]))
+        chosen = name in ("slice", "dynamic_slice", "gather", "split") and samples is not None and samples >= 0 and factor is None
+        return Placed(e) if chosen and all(dimension_of_samples(shape(v), shape(w)) == -1 for v, w in zip(e.invars[:1], f.invars[:1])) else NONE
+    mixed = [k for k in kinds if isinstance(k, Mixed)]
+    if mixed:
+        return mixed[0]
+    if name in ("gather", "scatter", "scatter-add", "scatter_add") and isinstance(factors[1], Place) and isinstance(kinds[1], Placed):
+        kinds = [kinds[0], NONE, *kinds[2:]]  # each sample's own
+    if name == "concatenate" and isinstance(factor, Place):
+        return joined([k for k, x in zip(kinds, factors) if not isinstance(x, Place)], e)
+    if all(k == NONE or isinstance(k, Placed) for k in kinds) and any(isinstance(k, Placed) for k in kinds):
+        return _of_places(e, f, kinds)
+    rows = [k if isinstance(k, Moved) else own(v, w, e) if k == EACH else x
+            for v, w, k, x in zip(e.invars, f.invars, kinds, known or [None] * len(kinds))]
+    if moves(e, rows) and all(k in (EACH, NONE) or isinstance(k, Moved) for k in kinds):
+        there = moved(e, f, rows, index)
+        if there is not None:
+            return EACH if there.in_place() and there.pure else there
+    if any(isinstance(k, Moved) for k in kinds):
+        return _with_moved(e, f, kinds, factors)
+    if _other_for_more(e, factors, factor):
+        return Mixed(e, NUMBER)
+    pairs = kinds.count(EACH) > 1 and dimension_of_samples(shape(e.outvars[0]), shape(f.outvars[0])) is None
+    if name in _LINEAR:
+        types = [np.dtype(v.aval.dtype) for v in (*e.invars, *e.outvars)] if name == "convert_element_type" else []
+        rounded = types and jax.dtypes.issubdtype(types[0], np.inexact) and not jax.dtypes.issubdtype(types[1], np.inexact)
+        return Blend(e) if pairs else _bent(kinds, e) if rounded else joined(kinds, e)
+    if name in _ELEMENTWISE or name == "div" and kinds[1] != NONE:
+        return Mixed(e) if pairs else _bent(kinds, e)
+    if name == "mul":
+        return Mixed(e) if pairs else _product(kinds, e)
+    if name == "div":
+        return kinds[0]
+    if name == "select_n":
+        either = joined(kinds[1:], e)
+        return (Mixed(e) if pairs else either if kinds[0] == NONE else _product([kinds[0], either], e) if isinstance(kinds[0], Placed)
+                else _bent(kinds, e))
+    if name in ("gather", "scatter-add", "scatter_add") and any(isinstance(k, Placed) for k in kinds):  # scatter: JAX numbers its updates
+        if name == "gather" and len(known) > 1 and own_rows(e, f, known[1]):
+            return Mixed(e, PLACE)
+        found = result(e, f, [EACH if isinstance(k, Placed) else k for k in kinds], factors)
+        return Mixed(e, PLACE) if found in (EACH, SUM) and EACH in kinds else None
+    if any(isinstance(k, Placed) for k in kinds) and name not in ("dot_general", "sort"):
+        return None
+    if name != "dot_general" and dimension_of_samples(shape(e.outvars[0]), shape(f.outvars[0])) is None:
+        return None
+    if name == "rev" and kinds[0] in (EACH, SUM):  # EACH: too large to be followed by its rows
+        return kinds[0] if kinds[0] == SUM or _along(e, f) not in e.params["dimensions"] else Blend(e)
+    if name == "reduce_sum":
+        axis = _along(e, f)
+        return None if axis is None else _added_up(kinds[0]) if axis in e.params["axes"] else kinds[0]
+    if name in _REDUCE:
+        axis = _along(e, f)
+        return None if axis is None else Mixed(e) if axis in e.params["axes"] else _bent(kinds, e)
+    if name in ("cumsum", "cummax", "cummin", "cumlogsumexp", "top_k") and EACH in kinds:
+        axis = _along(e, f)
+        if axis is not None and axis == (e.params["axis"] if "axis" in e.params else len(shape(e.invars[0])) - 1):
+            return Mixed(e)
+    if name in _APART | _APART_NOT_LINEAR:
+        if name not in _RULES or not _known(e, f, factors):
+            return None
+        return joined(kinds, e) if name in _APART and (name != "select_and_scatter_add" or kinds[1] == NONE) else _bent(kinds, e)
+    special: "dict[str, Callable[[], Kind]]" = {
+        "dot_general": lambda: _dot(e, f, kinds), "conv_general_dilated": lambda: _convolution(e, f, kinds), "sort": lambda: _sort(e, f, kinds),
+        "gather": lambda: _gather(e, f, kinds, factors), "scatter": lambda: _scatter(e, f, kinds, factors),
+        "scatter-add": lambda: _scatter(e, f, kinds, factors), "scatter_add": lambda: _scatter(e, f, kinds, factors)}
+    return special[name]() if name in special else None

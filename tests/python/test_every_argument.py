@@ -1,0 +1,294 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Every argument of every public function: what it must not be is refused in one line that names it.
+
+The functions are those of commsched.__all__ and the methods of its classes, the arguments those of inspect.signature. The
+tables say of what kind an argument is, from which follows what is no value for it; that one is of no use without another is
+said in COMBINATIONS."""
+import inspect
+import os
+
+import numpy as np
+import pytest
+
+import commsched
+
+pytestmark = pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMMSCHED_BIN is not set")
+jax = pytest.importorskip("jax")
+
+NAN, INF = float("nan"), float("inf")
+NO_NUMBER = [NAN, INF, -INF, -1, -0.5, True, "x", "1", "", [], {}, (1,), object(), np.zeros(2), 1j]
+NO_TEXT = [0, 1, 1.5, True, b"x", [], ["x"], {}, object(), np.zeros(2)]
+
+
+def integers(least, *more, most=None):
+    """Kinds of values: what is none of them."""
+    return [least - 1, -(1 << 70), 1 << 70, 0.5, 2.0, True, False, NAN, INF, "1", "x", "", [], [1], {}, object(), np.zeros(2), np.float32(2),
+            *([] if most is None else [most + 1]), *more]
+
+
+COUNT, INDEX, ANY_INTEGER = integers(1), integers(0), integers(-(1 << 63))
+NUMBER, POSITIVE = NO_NUMBER, [*NO_NUMBER, 0, 0.0]
+SWITCH = [0, 1, 2.0, "yes", "true", "", [], {}, object(), np.ones(1), NAN]
+CHOICE = [*NO_TEXT, "", "nothing", "AUTO", " auto", "auto\n"]
+PATH = [0, 1, 2.5, True, [], ["x"], {}, object(), "", "a\0b", b"x"]
+TEXT = [*NO_TEXT, ""]
+ANYTHING = []  # of the caller's, or for another library: nothing is known of it
+
+
+def or_none(kind):
+    return kind
+
+
+def required(kind):
+    """Not None either."""
+    return [*kind, None]
+
+
+DENSITY = required([*NO_NUMBER, 0, 1.5, 2])
+STRATEGY = dict(schedule=CHOICE, bucket_bytes=COUNT, first_bucket_bytes=COUNT, effort=COUNT, reorder=SWITCH, memory_limit=INDEX,
+                message_bytes=COUNT, copies=CHOICE, staging_bytes=COUNT, assign_devices=SWITCH,
+                sparse=[*NO_NUMBER[:-1], 0, 2.0])
+# By function: of each argument, what it must not be.
+ARGUMENTS = {
+    "transpile": dict(step=required([1, "x", [], object()]), example_arguments=ANYTHING,
+                      cluster=[0, -1, 1 << 70, 2.5, True, "2", [], {}, NAN, object()], params=required([7, -9, 0.5, True, "0", [], NAN, {}]),
+                      batch=required([7, -9, 0.5, True, "1", [0.5], [True], NAN, object(), 0]),
+                      constant=required([7, 0.5, True, "1", [0.5], [True], object(), [0]]),
+                      functions=[1, "x", [], True, {"f": 1}, {1: (abs, 1)}, object()], location_root=PATH,
+                      strategy=required([1, "all-reduce", True, {}, commsched.AllReduce]),
+                      profile=[*PATH[:4], "/nonexistent", ["/nonexistent"], object()],
+                      calibration=[*PATH[:4], "/nonexistent", ["/nonexistent"], object()], calibrate=required(SWITCH), device=CHOICE),
+    "Cluster": dict(nodes=required(COUNT), devices=required(COUNT), gflops=required(COUNT), gb_per_s=required(COUNT),
+                    mbit_per_s=required(COUNT), latency_ns=required(INDEX), intra_mbit_per_s=required(COUNT),
+                    intra_latency_ns=required(INDEX), kind=required(CHOICE), name=required([*TEXT, "a b", "1", "é", "a\n"]),
+                    machine_ranks=required(COUNT)),
+    "AllReduce": dict(STRATEGY, algorithm=CHOICE, spread_sums=required(SWITCH), combine=SWITCH, parts=SWITCH, hierarchical=SWITCH,
+                      nccl=SWITCH),
+    "ParameterServers": dict(STRATEGY, servers=COUNT, mode=CHOICE, merge=COUNT, min_block_elements=COUNT, max_block_elements=COUNT,
+                             slice=SWITCH, placement=CHOICE, fuse_blocks=SWITCH, by_block=SWITCH, cut_as=CHOICE,
+                             row_sparse=required([1, True, 0.5, [1], [""], object(), {"a": 1}])),
+    "Sparse": dict(density=DENSITY, method=required(CHOICE), min_elements=required(INDEX),
+                   rules=required([1, "w", ["w"], True, {"w": 2}, {"w": True}, {"w": NAN}, {"": 0.1}, {"a b": 0.1}, {1: 0.1}, {"w": (0.1, "x")},
+                                   {"w": (0.1,)}, {"w": "x"}]),
+                   warm_up=required([1, "x", True, 0.5, [1], [(0.1,)], [(0.1, 0)], [(0.1, True)], [(0.1, 1.5)], [(2, 1)], [(True, 1)], {}]),
+                   feedback=required(SWITCH), momentum=required([*NUMBER, 1, 2, 1e-300]), mask=required(SWITCH),
+                   second_moment=required([*NUMBER, 1, 2, 1e-300]), epsilon=required([*POSITIVE, 1e-300, 1e300]), squares=required(CHOICE),
+                   clip=required([*NUMBER, 1e-300, 1e300]), select=required(CHOICE), fuse_bytes=INDEX,
+                   exact_every=required(integers(1, most=1 << 24)), values=required(CHOICE), unsent_rate=required([*NUMBER, 1e-300, 1e300]),
+                   mstopk_samples=required(integers(1, most=100)), mstopk_early_stop=required(SWITCH), mstopk_seed=required(ANY_INTEGER)),
+    "Replan": dict(every=COUNT, when_off=POSITIVE, window=required(COUNT), deadline=required(POSITIVE), folder=PATH,
+                   calibration=[*PATH, "/nonexistent"], schedule=[*CHOICE, "tuned"]),
+    "Tune": dict(schedules=required([1, "fifo", (), [], ["nothing"], [1], True, {}, ["tuned"], object()]), steps=required(COUNT)),
+    "DataCache": dict(source=ANYTHING, memory=required(INDEX), disk=required(INDEX), folder=PATH, name=required(NO_TEXT),
+                      version=required([0.5, True, [], {}, object()]), disk_holds=required(CHOICE), retries=required(INDEX)),
+    "Loader": dict(source=ANYTHING, batch_size=required([*COUNT, 99]), seed=required(INDEX), shuffle=required(SWITCH),
+                   drop_last=required(SWITCH), threads=INDEX, prefetch=required(COUNT), ranks=required(COUNT), rank=[*INDEX, 1],
+                   stay=required(SWITCH), transform=[1, "x", True, []], collate=[1, "x", True, []]),
+    "Loader.epoch": dict(epoch=required(INDEX), batch=required([*INDEX, 9])),
+    "Loader.epochs": dict(count=INDEX, first=required(INDEX), batch=required([*INDEX, 9])),
+    "Loader.order": dict(epoch=required(INDEX)),
+    "Loader.resume": dict(position=required([1, "x", [], {}, True, {"epoch": 1}, {"epoch": True, "batch": 0}]), epochs=INDEX),
+    "JsonLines": dict(path=required(PATH)),
+    "TensorBoard": dict(folder=required(PATH)),
+    "simulate": dict(plan=required([1, 2.5, True, [], {}, object()]), steps=INDEX, bandwidth=required(POSITIVE), latency=required(POSITIVE),
+                     compute=required(POSITIVE), workers=COUNT, algorithm=CHOICE,
+                     stragglers=[1, "x", [1], True, {"x": 1}, {0: "x"}, {0: NAN}, {0: 0}, {0: True}, {True: 1}, {-1: 2}, {99: 2.0}],
+                     links=[1, "x", [1], True, {"x": 1}, {0: "x"}, {0: NAN}, {0: 0}, {0: (1, 2, 3)}, {0: (1, "x")}, {99: 2.0}],
+                     latency_ns=INDEX, overhead_ns=INDEX, engine_ns=INDEX, burst_bytes=INDEX, queue_ns=INDEX,
+                     profile=[*PATH, "/nonexistent"], calibration=[*PATH, "/nonexistent"], nccl_tests=[*PATH, "/nonexistent"],
+                     every_rank=required(SWITCH), jitter=required([*NUMBER, 1.5]), jitter_seed=required(INDEX), in_order=required(SWITCH),
+                     trace=[*PATH, "/nonexistent/trace"]),
+    "init": dict(rank=integers(0, most=4095), size=integers(1, most=4096), transport=CHOICE, peers=[1, "x", "a,b", True, [], [1], [""], {}, ["a,b"]],
+                 master=TEXT, port=integers(1, most=65535), token=TEXT, token_file=PATH, tls_ca=PATH, tls_cert=PATH, tls_key=PATH,
+                 tls_server_name=TEXT, insecure=required(SWITCH), listen_any=required(SWITCH), membership=integers(0, most=(1 << 31) - 1),
+                 deadline=[*POSITIVE, 1e8], servers=required(integers(0, most=4095))),
+    "Program.run": dict(batches=required([1, True, 0.5, object()]), workers=COUNT, replan=[1, "x", [], 2.5, object()],
+                        log=[1, "x", True, [1], object()], progress=required(SWITCH)),
+    "Program.stream": dict(batches=required([1, True, 0.5, object()]), workers=COUNT, replan=[1, "x", [], 2.5, object()]),
+    "Program.check": dict(batches=required([1, True, 0.5, object(), []]), workers=COUNT),
+    "Program.call": dict(function=required(TEXT), batches=required([1, True, 0.5])),
+    "Program.mlir": dict(level=required([*integers(0, most=2), -1, 3, 0.0, 1.0]), workers=COUNT, cluster=required(SWITCH)),
+    "Program.trace": dict(path=PATH),
+    "Program.save": dict(path=required(PATH)),
+    "Program.restore": dict(path=required(PATH)),
+    "Program.set_slots": dict(values=required([1, "x", [], True, {"nothing": 1}, {"w": 1}, {1: 1}])),
+    "Program.step": dict(batch=ANYTHING),  # of the step's arguments: test_errors.py
+    "Program.close": {},
+    "Posts": dict(job=required([1, "x", object()]), deadline=POSITIVE),
+    "Posts.post": dict(key=required(NO_TEXT), tensor=required([1, "x", True, [1.0], object(), np.zeros((4, 4)).T[1:]]), kind=required(CHOICE),
+                       combine=required(CHOICE), output=[1, "x", [1.0], object()], peer=required(integers(0, 1)),
+                       priority=required(integers(-(1 << 31), most=(1 << 31) - 1)), send_counts=ANYTHING, receive_counts=ANYTHING),
+    "Posts.wait_any": dict(posted=required([1, "x", [], [1], object()]), seconds=NUMBER),
+    "Posted.wait": dict(seconds=NUMBER),
+}
+# Not for users to make, or of another library's arguments: what they are and why.
+ELSEWHERE = {
+    "Program": "transpile() makes it", "Job": "init() returns it; its methods: test_rank_errors.py", "Posted": "post() returns it",
+    "Checked": "a result", "LinkUse": "a result", "RankUse": "a result", "Simulation": "a result",
+    "grad": "jax.grad's arguments", "value_and_grad": "jax.value_and_grad's arguments", "mark_gradients": "pytrees", "worker_key": "a key of JAX",
+    "worker_index": "no arguments", "Posts.wait": "any number of posts", "Posts.barrier": "as post", "Posts.cancel": "a text", "Posted.done": "no arguments",
+    "JsonLines.write": "called by run()", "TensorBoard.write": "called by run()", "DataCache.load": "called by a Loader",
+    "DataCache.count": "called by a Loader", "DataCache.describe": "a number", "Cluster.of": "called by transpile()",
+    "AllReduce.at": "called by a Program", "ParameterServers.at": "called by a Program", "Sparse.at": "called by a strategy",
+    "AllReduce.pipeline": "called by a Program", "ParameterServers.pipeline": "called by a Program", "Sparse.options": "called by a strategy",
+    "Sparse.of": "called by a strategy", "Replan.of": "called by run()", "Replan.command": "called by run()", "Tune.strategies": "called by run()",
+    "Program.slots": "no arguments",
+}
+
+
+def public_functions():
+    """By name, classes and their methods among them: the parameters."""
+    found = {}
+    for name in commsched.__all__:
+        of = getattr(commsched, name)
+        if inspect.isclass(of) and issubclass(of, BaseException):
+            continue
+        found[name] = list(inspect.signature(of).parameters)
+        if inspect.isclass(of):
+            for method, function in inspect.getmembers(of, callable):
+                if not method.startswith("_"):
+                    parameters = list(inspect.signature(function).parameters)
+                    found[f"{name}.{method}"] = parameters[1:] if parameters[:1] == ["self"] else parameters
+    return found
+
+
+def test_the_tables_have_all_functions_and_arguments():
+    found = public_functions()
+    for name, parameters in found.items():
+        assert name in ARGUMENTS or name.split(".")[0] in ELSEWHERE and name not in ARGUMENTS or name in ELSEWHERE or not parameters, f"{name} has no case"
+        if name in ARGUMENTS:
+            assert sorted(ARGUMENTS[name]) == sorted(parameters), name
+    assert not set(ARGUMENTS) - set(found)
+    assert not set(ARGUMENTS) & set(ELSEWHERE)
+
+
+class Alone:
+    """A job of one rank, and what is made of everything."""
+
+    def __init__(self, folder):
+        def step(params, x):
+            loss, grads = jax.value_and_grad(lambda p: (x @ p["w"]).mean())(params)
+            return {"w": params["w"] - 0.1 * grads["w"]}, loss
+        self.step, self.arguments = step, ({"w": np.ones(4, np.float32)}, np.ones((4, 4), np.float32))
+        self.program = commsched.transpile(step, *self.arguments, cluster=2, functions={"f": (lambda p, x: (x @ p["w"]).mean(), *self.arguments)})
+        self.plan, self.folder = self.program.plan, folder
+        self.loader = commsched.Loader([np.zeros(2)] * 8, 2)
+        self.batches = [self.arguments[1]]
+
+    def call(self, function, **given):
+        """With these arguments, and such as must be given."""
+        base = {"transpile": {}, "Cluster": {"nodes": 2}, "Replan": {"every": 5}, "DataCache": {"source": [1, 2]},
+                "Loader": {"source": [np.zeros(2)] * 8, "batch_size": 2}, "Loader.epoch": {"epoch": 0}, "Loader.order": {"epoch": 0},
+                "Loader.resume": {"position": self.loader.epoch(0).position}, "simulate": {"plan": self.plan}, "JsonLines": {"path": self.folder / "lines"},
+                "TensorBoard": {"folder": self.folder / "board"}}.get(function, {})
+        if function.startswith("Program.") and function.split(".")[1] in ("run", "stream", "check", "call"):
+            base = {"batches": self.batches, **({"function": "f"} if function == "Program.call" else {})}
+        if function == "Posts":
+            base = {"job": self.job}
+        if function == "Posts.post":
+            base = {"key": "k", "tensor": np.ones(4)}
+        if function == "Posts.wait_any":
+            base = {"posted": [self.posted]}
+        base = {**base, **given}
+        if function == "transpile":
+            step, arguments = base.pop("step", self.step), base.pop("example_arguments", self.arguments)
+            return commsched.transpile(step, *arguments, **base)
+        name, _, method = function.partition(".")
+        of = getattr(commsched, name)
+        if not method:
+            return of(**base)
+        return getattr({"Program": self.program, "Loader": self.loader, "Posts": self.posts, "Posted": self.posted}[name]
+                       if name in ("Program", "Loader", "Posts", "Posted") else of, method)(**base)
+
+    job = posts = posted = None
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory):
+    return Alone(tmp_path_factory.mktemp("arguments"))
+
+
+def refused(call, *names):
+    """None, or what is wrong with how a call is refused."""
+    try:
+        call()
+    except (commsched.CommSchedError, ValueError, TypeError, KeyError) as error:
+        text = str(error)
+        if "\n" in text or not any(name in text for name in names):
+            return f"is refused by {type(error).__name__}: {text!r}, which must be one line with {' or '.join(names)}"
+        return None
+    except Exception as error:
+        return f"ends with {type(error).__name__}: {error}"
+    return "is accepted"
+
+
+# Names by which messages call an argument.
+NAMED = {("Program.check", "batches"): ["batch"], ("Program.run", "workers"): ["workers"], ("Program.step", "batch"): ["batch"], ("Program.restore", "path"): ["path"],
+         ("Program.set_slots", "values"): ["slots", "parameter", "'w'"], ("simulate", "plan"): ["plan"], ("Sparse", "density"): ["density"],
+         ("transpile", "functions"): ["function"], ("transpile", "constant"): ["constant"], ("transpile", "batch"): ["batch"],
+         ("simulate", "stragglers"): ["straggler"], ("simulate", "links"): ["link"], ("simulate", "trace"): ["trace", "/nonexistent"],
+         ("simulate", "profile"): ["profile", "/nonexistent"], ("simulate", "calibration"): ["calibration", "/nonexistent"],
+         ("simulate", "nccl_tests"): ["nccl", "/nonexistent"], ("Program.call", "function"): ["function"], ("init", "rank"): ["rank"],
+         ("Posts.post", "peer"): ["peer", "rank"], ("Posts.post", "tensor"): ["all_reduce"], ("Posts.post", "output"): ["all_reduce"], ("Posts.wait_any", "posted"): ["post"]}
+NEEDS_JOB = ("Posts", "Posts.post", "Posts.wait_any", "Posted.wait")
+
+
+def wrong_of(alone, function):
+    return [f"{function}({argument}={value!r}) {why}" for argument, values in ARGUMENTS[function].items() for value in values
+            if (why := refused(lambda: alone.call(function, **{argument: value}), *NAMED.get((function, argument), [argument])))]
+
+
+@pytest.mark.parametrize("function", [name for name in ARGUMENTS if name not in NEEDS_JOB])
+def test_what_makes_no_sense_is_refused(alone, function):
+    wrong = wrong_of(alone, function)
+    assert not wrong, "\n".join(wrong)
+
+
+def test_posts_of_a_job(alone):
+    with commsched.init() as job:
+        with commsched.Posts(job) as posts:
+            alone.job, alone.posts, alone.posted = job, posts, posts.post("a", np.ones(2))
+            wrong = [line for function in NEEDS_JOB for line in wrong_of(alone, function)]
+            wrong += [f"post({given}) {why}" for given, name in POSTS
+                      if (why := refused(lambda: alone.call("Posts.post", **given), name))]
+    assert not wrong, "\n".join(wrong)
+
+
+POSTS = [(dict(kind="broadcast", combine="max"), "combine"), (dict(kind="all_gather", combine="mean"), "combine"),
+         (dict(send_counts=[4]), "send_counts"), (dict(kind="broadcast", receive_counts=[4]), "receive_counts"),
+         (dict(kind="barrier"), "tensor"), (dict(kind="barrier", tensor=None, output=np.ones(4)), "output")]
+S, A, P = commsched.Sparse, commsched.AllReduce, commsched.ParameterServers
+# (function, arguments, the one that is of no use, or of which two exclude each other)
+COMBINATIONS = [
+    *((S, {name: value}, name) for name, value in dict(
+        method="allgather", min_elements=1, feedback=False, clip=1.0, select="sampled", fuse_bytes=0, exact_every=3, values="f16",
+        unsent_rate=0.1).items()),
+    (S, dict(rules={"w": 1.0}, clip=1.0), "clip"), (S, dict(momentum=0.5, second_moment=0.5, squares="own"), "squares"),
+    (S, dict(density=0.1, mask=False), "mask"), (S, dict(density=0.1, momentum=0.5, second_moment=0.5, mask=False), "mask"),
+    (S, dict(density=0.1, epsilon=0.1), "epsilon"), (S, dict(density=0.1, momentum=0.5, squares="own"), "squares"),
+    (S, dict(density=0.1, mstopk_seed=1), "mstopk_seed"), (S, dict(density=0.1, exact_every=2, feedback=False), "exact_every"),
+    (S, dict(density=0.1, unsent_rate=0.5, feedback=False), "unsent_rate"),
+    (P, dict(sparse=S(0.1, fuse_bytes=64)), "fuse_bytes"), (P, dict(sparse=S(0.1, "allgather")), "method"),
+    (P, dict(sparse=S(0.1, second_moment=0.5)), "second_moment"), (P, dict(sparse=0.1, mode="async"), "sparse"),
+    (P, dict(merge=2), "merge"), (P, dict(slice=False, min_block_elements=1), "min_block_elements"),
+    (P, dict(max_block_elements=1), "max_block_elements"), (P, dict(algorithm="ring"), "algorithm"), (P, dict(parts=True), "parts"),
+    (P, dict(combine=False), "combine"), (A, dict(by_block=True), "by_block"), (A, dict(servers=2), "servers"), (A, dict(cut_as="p3"), "cut_as"),
+    (A, dict(bucket_bytes=1), "bucket_bytes"), (A, dict(schedule="fifo", effort=1), "effort"), (A, dict(schedule="fifo", reorder=True), "reorder"),
+    (A, dict(memory_limit=1), "memory_limit"), (A, dict(schedule="priority", message_bytes=1), "message_bytes"),
+    (A, dict(staging_bytes=1), "staging_bytes"), (A, dict(parts=True, nccl=True), "parts"), (A, dict(parts=True, schedule="priority"), "parts"),
+    (commsched.Cluster, dict(nodes=2, machine_ranks=2), "machine_ranks"), (commsched.Replan, {}, "every"),
+    (commsched.DataCache, dict(source=[1], disk=1), "folder"), (commsched.DataCache, dict(source=[1], folder="x"), "disk"),
+    (commsched.DataCache, dict(source=[1], disk_holds="rest"), "disk_holds"), (commsched.DataCache, dict(source=[1], version=2), "version"),
+    (commsched.Loader, dict(source=[1] * 4, batch_size=2, ranks=2, drop_last=False), "drop_last"),
+    (commsched.Loader, dict(source=[1] * 4, batch_size=3, ranks=2), "batch_size")]
+
+
+def test_what_is_of_no_use_is_refused(alone, tmp_path):
+    wrong = [f"{function.__name__}({given}) {why}" for function, given, name in COMBINATIONS
+             if (why := refused(lambda: function(**given), name))]
+    if why := refused(lambda: alone.call("simulate", jitter_seed=1), "jitter_seed"):
+        wrong.append(f"simulate(jitter_seed=1) {why}")
+    if why := refused(lambda: alone.program.mlir(1, cluster=False), "cluster"):
+        wrong.append(f"mlir(1, cluster=False) {why}")
+    assert not wrong, "\n".join(wrong)

@@ -1,0 +1,85 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""PyTorch: losses that are no means over the samples warn, and buffers that count the samples of a part are refused (test_mixed_samples.py)."""
+
+import copy
+import warnings
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs PyTorch (scripts/setup.sh --bench)")
+import torch.nn.functional as F  # noqa: E402
+from torch import nn  # noqa: E402
+
+import commsched  # noqa: E402
+import commsched.torch  # noqa: E402
+
+torch.manual_seed(5)
+N = 12
+MODEL = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 5))
+X, LABELS, MASK = torch.randn(N, 6), torch.randint(0, 5, (N,)), (torch.arange(N) % 5 < 3).float()
+SOME = torch.where(MASK > 0, LABELS, -100)
+
+
+def shifted(model, x, labels):
+    """As language models do: what is ignored is found behind a view."""
+    return F.cross_entropy(model(x).view(-1, 5), labels.unsqueeze(1).expand(-1, 1).reshape(-1))
+
+
+MEANS = {
+    "classes": (nn.CrossEntropyLoss(), (X, LABELS)),
+    "classes behind views": (shifted, (X, LABELS)),
+    "smoothed": (nn.CrossEntropyLoss(label_smoothing=0.1), (X, LABELS)),
+    "log likelihood": (lambda m, x, y: F.nll_loss(F.log_softmax(m(x), 1), y), (X, LABELS)),
+    "of each": (lambda m, x, y, k: (F.cross_entropy(m(x), y, reduction="none") * k).mean(), (X, LABELS, MASK)),
+    "by the number": (lambda m, x, y: F.cross_entropy(m(x), y, reduction="sum") / x.shape[0], (X, LABELS)),
+    "squares": (lambda m, x, y: F.mse_loss(m(x), F.one_hot(y, 5).float()), (X, LABELS)),
+}
+MIXED = {
+    "labels that are ignored": (nn.CrossEntropyLoss(), (X, SOME)),
+    "labels that are ignored behind views": (shifted, (X, SOME)),
+    "weights of classes": (nn.CrossEntropyLoss(weight=torch.arange(1., 6)), (X, LABELS)),
+    "a mask": (lambda m, x, y, k: (F.cross_entropy(m(x), y, reduction="none") * k).sum() / k.sum(), (X, LABELS, MASK)),
+    "root": (lambda m, x, y: F.mse_loss(m(x)[:, 0], y.float()).sqrt(), (X, LABELS)),
+    "pairs": (lambda m, x, y: F.cross_entropy(m(x) @ m(x).T, torch.arange(len(x))), (X, LABELS)),
+    "batch norm": (lambda m, x, y: F.cross_entropy(F.batch_norm(m(x), None, None, training=True), y), (X, LABELS)),
+}
+
+
+def gradients(loss, batch):
+    model = copy.deepcopy(MODEL)
+    (loss(model(*batch[:-1]), batch[-1]) if isinstance(loss, nn.Module) else loss(model, *batch)).backward()
+    return [p.grad for p in model.parameters()]
+
+
+def transpiled(model, loss, batch, workers):
+    return commsched.torch.transpile(model, torch.optim.SGD(model.parameters(), lr=0.1), loss, batch, cluster=workers)
+
+
+@pytest.mark.parametrize("loss, batch, mean", [*((*v, True) for v in MEANS.values()), *((*v, False) for v in MIXED.values())], ids=[*MEANS, *MIXED])
+def test_what_warns_is_no_mean(loss, batch, mean):
+    parts = [gradients(loss, [t[i:i + N // 3] for t in batch]) for i in range(0, N, N // 3)]
+    same = all(torch.allclose(sum(g) / 3, w, rtol=1e-3, atol=1e-6) for *g, w in zip(*parts, gradients(loss, batch)))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        transpiled(copy.deepcopy(MODEL), loss, batch, 3)
+        transpiled(copy.deepcopy(MODEL), loss, batch, 1)
+    assert same == mean and len([w for w in caught if w.category is commsched.MixedSamples]) == (0 if mean else 1)
+
+
+class Counting(nn.Module):
+    def __init__(self, by):
+        super().__init__()
+        self.inner, self.by = nn.Linear(6, 5), by
+        self.register_buffer("count", torch.zeros((), dtype=torch.long))
+
+    def forward(self, x):
+        self.count += self.by(x)
+        return self.inner(x)
+
+
+def test_buffers_may_count_steps_and_not_samples():
+    transpiled(Counting(lambda x: 1), nn.CrossEntropyLoss(), (X, LABELS), 3)
+    transpiled(Counting(lambda x: x.shape[0]), nn.CrossEntropyLoss(), (X, LABELS), 1)
+    with pytest.raises(commsched.FrontEndError, match="^the new value of 'count' must not depend on how many samples the step is given"):
+        transpiled(Counting(lambda x: x.shape[0]), nn.CrossEntropyLoss(), (X, LABELS), 3)
