@@ -24,10 +24,6 @@ using namespace commsched;
 using schedule::Message;
 using schedule::Piece;
 
-static const StepProblem::Part &partOf(const StepProblem &step, const Message &message) {
-  return step.parts[message.pieces.front().communication];
-}
-
 /// The same bytes in the same order, in messages of at most `most` bytes where that is a
 /// unit or more.
 static void divide(const StepProblem &step, const std::vector<int64_t> &units,
@@ -80,7 +76,7 @@ static bool coarsenUnits(const StepProblem &step, ArrayRef<Message> messages,
   };
   llvm::DenseMap<Operation *, int64_t> parts; // by function
   for (const Message &message : messages) {
-    const StepProblem::Part &part = partOf(step, message);
+    const StepProblem::Part &part = step.partOf(message);
     if (part.block)
       ++parts[serverOf(part)];
   }
@@ -126,7 +122,7 @@ void commsched::makeApplicable(const StepProblem &step,
     int64_t bytes = 0;
     for (const Piece &piece : message.pieces)
       bytes += piece.end - piece.begin;
-    if (step.hasOnePriority(partOf(step, message), bytes))
+    if (step.hasOnePriority(step.partOf(message), bytes))
       message.priorities.assign(message.priorities.size(), message.priorities.front());
   }
   sortByStart(step, communications, messages);
@@ -137,7 +133,7 @@ void commsched::makeApplicable(const StepProblem &step,
 
 /// Those of the stages between nodes.
 static llvm::ArrayRef<int64_t> prioritiesOf(const StepProblem &step, const Message &message) {
-  const StepProblem::Part &part = partOf(step, message);
+  const StepProblem::Part &part = step.partOf(message);
   return llvm::ArrayRef(message.priorities)
       .slice(part.firstStage, part.lastStage - part.firstStage + 1);
 }
@@ -181,7 +177,7 @@ schedule::Schedule commsched::asWritten(const StepProblem &step,
   std::vector<std::vector<int64_t>> ranks = ranksOf(step, schedule);
   for (auto [message, own] : llvm::zip_equal(schedule.messages, ranks))
     message.priorities = prioritiesByStage(
-        partOf(step, message), message.priorities.size(), own.front(), own.back());
+        step.partOf(message), message.priorities.size(), own.front(), own.back());
   return atOnePace(step, std::move(schedule));
 }
 
@@ -280,7 +276,7 @@ BlockChanges commsched::changesOf(const StepProblem &step,
   llvm::MapVector<const ServerBlock *, std::vector<BlockPart>> parts;
   BlockChanges changes;
   for (auto [message, key] : llvm::zip_equal(schedule.messages, keys)) {
-    if (!partOf(step, message).block)
+    if (!step.partOf(message).block)
       continue;
     std::vector<std::string> pieces;
     for (const Piece &piece : message.pieces) {
@@ -310,7 +306,7 @@ schedule::Schedule commsched::inParts(const StepProblem &step,
   for (auto [i, communication] : llvm::enumerate(parts.problem.communications))
     numbers[communication.name] = i;
   for (auto [message, key] : llvm::zip_equal(schedule.messages, keys)) {
-    if (!partOf(step, message).block || isWhole(step, message)) {
+    if (!step.partOf(message).block || isWhole(step, message)) {
       for (Piece &piece : message.pieces)
         piece.communication =
             numbers.lookup(step.problem.communications[piece.communication].name);
@@ -354,7 +350,7 @@ std::vector<StartRequest> commsched::requestsOf(const StepProblem &step,
       }
       request.pieces.push_back({op, piece.begin / width, piece.end / width});
     }
-    const StepProblem::Part &part = partOf(step, message);
+    const StepProblem::Part &part = step.partOf(message);
     requests.push_back(std::move(request));
     if (!part.pull)
       continue;

@@ -11,9 +11,6 @@ using namespace mlir;
 using namespace commsched;
 
 schedule::Schedule commsched::atOnePace(const StepProblem &step, schedule::Schedule schedule) {
-  auto partOf = [&](const schedule::Message &message) -> const StepProblem::Part & {
-    return step.parts[message.pieces.front().communication];
-  };
   llvm::DenseMap<Attribute, unsigned> servers;
   for (const StepProblem::Part &part : step.parts)
     if (part.pull)
@@ -24,7 +21,7 @@ schedule::Schedule commsched::atOnePace(const StepProblem &step, schedule::Sched
   llvm::DenseMap<std::tuple<unsigned, int64_t, unsigned>, int64_t> sent;
   std::vector<std::tuple<int64_t, int64_t, int64_t *>> order; // priority, bytes before it on its connection
   for (schedule::Message &message : schedule.messages) {
-    const StepProblem::Part &part = partOf(message);
+    const StepProblem::Part &part = step.partOf(message);
     int64_t bytes = 0;
     for (const schedule::Piece &piece : message.pieces)
       bytes += piece.end - piece.begin;

@@ -349,6 +349,10 @@ StepProblem ProblemBuilder::build(BlockFreedom blocks, bool parts) {
 
 } // namespace
 
+const StepProblem::Part &StepProblem::partOf(const schedule::Message &message) const {
+  return parts[message.pieces.front().communication];
+}
+
 bool StepProblem::hasOnePriority(const Part &part, int64_t bytes) const {
   auto reduce = dyn_cast<cs::AllReduceOp>(part.op);
   if (!reduce)

@@ -9,6 +9,7 @@
 
 #include "passes/schedule/ServerBlocks.h"
 #include "passes/schedule/solver/Problem.h"
+#include "passes/schedule/solver/Schedule.h"
 
 #include <string>
 
@@ -40,6 +41,8 @@ struct StepProblem {
   int64_t rounds = 1;                         ///< of half an all-reduce over all nodes
   std::string algorithm;                      ///< of collectives
   cs::LinkAttr inter;
+  /// Of what a message carries; all its pieces go the same way.
+  const Part &partOf(const schedule::Message &message) const;
   /// Whether an all-reduce like this one is in rounds that have no second half, and so no
   /// priority for it, if its message has so many bytes.
   bool hasOnePriority(const Part &part, int64_t bytes) const;

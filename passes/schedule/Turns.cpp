@@ -37,16 +37,12 @@ private:
 
 } // namespace
 
-static const StepProblem::Part &partOf(const StepProblem &step, const schedule::Message &message) {
-  return step.parts[message.pieces.front().communication];
-}
-
 void commsched::addTurns(const StepProblem &step, const schedule::Schedule &schedule,
                          std::vector<StartRequest> &requests) {
   Begins begins(step, schedule);
   std::vector<std::pair<schedule::Time, size_t>> order; // and the request
   for (auto [i, message] : llvm::enumerate(schedule.messages)) {
-    const StepProblem::Part &part = partOf(step, message);
+    const StepProblem::Part &part = step.partOf(message);
     order.emplace_back(begins.of(i, part.firstStage), order.size());
     if (part.pull)
       order.emplace_back(begins.of(i, part.lastStage), order.size());
@@ -58,7 +54,7 @@ void commsched::addTurns(const StepProblem &step, const schedule::Schedule &sche
 
 /// A push whose value is for the next step.
 static bool isForNextStep(const StepProblem &step, const schedule::Message &message) {
-  return partOf(step, message).pull && llvm::all_of(message.pieces, [&](const schedule::Piece &piece) {
+  return step.partOf(message).pull && llvm::all_of(message.pieces, [&](const schedule::Piece &piece) {
            const auto &consumers = step.problem.communications[piece.communication].consumers;
            return !consumers.empty() &&
                   llvm::all_of(consumers, [](const auto &consumer) { return consumer.distance == 1; });
@@ -76,17 +72,17 @@ schedule::Schedule commsched::pushInTurn(const StepProblem &step, schedule::Sche
   schedule::Schedule inTurn = schedule;
   auto ops = static_cast<int64_t>(step.problem.ops.size());
   for (schedule::Message &message : inTurn.messages)
-    if (int64_t &own = message.priorities[partOf(step, message).firstStage];
+    if (int64_t &own = message.priorities[step.partOf(message).firstStage];
         !isForNextStep(step, message) && own >= ops)
       own += static_cast<int64_t>(pushes.size());
   Begins begins(step, asWritten(step, schedule));
   std::vector<std::pair<schedule::Time, size_t>> order; // and the message
   for (size_t push : pushes)
-    order.emplace_back(begins.of(push, partOf(step, schedule.messages[push]).firstStage), push);
+    order.emplace_back(begins.of(push, step.partOf(schedule.messages[push]).firstStage), push);
   llvm::sort(order);
   for (auto [turn, entry] : llvm::enumerate(order)) {
     schedule::Message &message = inTurn.messages[entry.second];
-    message.priorities[partOf(step, message).firstStage] = ops + static_cast<int64_t>(turn);
+    message.priorities[step.partOf(message).firstStage] = ops + static_cast<int64_t>(turn);
   }
   auto periodOf = [&](const schedule::Schedule &each) {
     return schedule::evaluate(step.problem, asWritten(step, each)).period;

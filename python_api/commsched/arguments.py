@@ -8,7 +8,7 @@ import math
 import numbers
 import operator
 import os
-from typing import Any, Optional, Sequence, Union
+from typing import Any, Sequence, Union
 
 import numpy as np
 
@@ -68,18 +68,3 @@ def check_path(name: str, value: Any, error: _Error = FrontEndError) -> str:
     if not isinstance(path, str) or "\0" in path:
         raise error(f"{name} must be a path, got: {shown(value)}")
     return path
-
-
-def check_count(value: Any, what: str, least: int = 1) -> int:
-    """Refuses what is no integer of at least `least`."""
-    try:
-        number: Optional[int] = operator.index(value)
-    except TypeError:
-        number = None
-    if number is None or isinstance(value, bool):
-        raise FrontEndError(f"{what} must be an integer, got: {shown(value)}")
-    if number < least:
-        raise FrontEndError(f"{what} must be at least {least}, got: {number}")
-    if number > MOST:
-        raise FrontEndError(f"{what} must be at most {MOST}, got: {number}")
-    return number

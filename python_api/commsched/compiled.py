@@ -10,7 +10,7 @@ import warnings
 from typing import Any, Callable, Optional
 
 from . import tools
-from .arguments import check_count, check_switch, is_integer, shown
+from .arguments import check_integer, check_switch, is_integer, shown
 from .cluster import Cluster
 from .costs import Costs, GuessedCosts, measured
 from .frontend.base import Description
@@ -44,7 +44,7 @@ class CompiledStep:
         return self.cluster.nodes if self.cluster else 1
 
     def _description(self, workers: int) -> Description:
-        check_count(workers, "the number of workers")
+        check_integer("the number of workers", workers, 1)
         if workers not in self._descriptions:
             devices = self.cluster.devices if self.cluster else 1
             self._descriptions[workers] = self._front_end(self._step, self._arguments, workers=workers, devices=devices,
@@ -66,7 +66,7 @@ class CompiledStep:
         check_switch("cluster", cluster)
         if not cluster and level != 0:
             raise ValueError(f"cluster=False must go with level 0, got: level {level}, which is made for a cluster")
-        workers = self.workers if workers is None else check_count(workers, "the number of workers")
+        workers = self.workers if workers is None else check_integer("the number of workers", workers, 1)
         text = self._level0(workers, self._cluster(workers) if cluster and self.cluster else None)
         if level == 0:
             return text

@@ -137,16 +137,16 @@ def test_a_handler_that_fails_is_named(monkeypatch):
 
 
 def test_clusters():
-    with pytest.raises(ValueError, match="devices of a cluster must be at least 1, got: 0"):
+    with pytest.raises(ValueError, match="devices of a cluster must be an integer of at least 1, got: 0"):
         commsched.Cluster(2, devices=0)
     with pytest.raises(ValueError, match="machine_ranks must go with kind=\"cuda\" and devices=1, got: kind='cuda', devices=2"):
         commsched.Cluster(2, devices=2, kind="cuda", machine_ranks=2)
-    with pytest.raises(ValueError, match="nodes of a cluster must be at least 1, got: 0"):
+    with pytest.raises(ValueError, match="nodes of a cluster must be an integer of at least 1, got: 0"):
         commsched.transpile(plain, PARAMS, X, Y, batch=(1, 2), cluster=0)
     for wrong in (2.0, "2", True, [2]):
         refuse(plain, match="cluster must be a Cluster or a number of workers, got: ", cluster=wrong)
-    refuse(plain, match="nodes of a cluster must be at least 1, got: -1", cluster=-1)
-    with pytest.raises(commsched.FrontEndError, match="mbit_per_s of a cluster must be an integer, got: 0.5"):
+    refuse(plain, match="nodes of a cluster must be an integer of at least 1, got: -1", cluster=-1)
+    with pytest.raises(commsched.FrontEndError, match="mbit_per_s of a cluster must be an integer of at least 1, got: 0.5"):
         commsched.Cluster(2, mbit_per_s=0.5)
     for wrong in ("gpu", None, True, ""):
         with pytest.raises(commsched.FrontEndError, match='kind of a cluster must be "cpu" or "cuda", got: '):

@@ -102,14 +102,14 @@ def test_a_batch_size_that_is_a_constant():
 
 @pytest.mark.parametrize("options,line", [
     (dict(trainers=2, cluster=2), "trainers must be left out where cluster is given"),
-    (dict(trainers=0), "trainers must be at least 1, got: 0"),
-    (dict(pservers=-1), "pservers must be at least 0, got: -1"),
+    (dict(trainers=0), "trainers must be an integer of at least 1, got: 0"),
+    (dict(pservers=-1), "pservers must be an integer of at least 0, got: -1"),
     (dict(pservers=1, slice_var_up=False, min_block_size=8), "min_block_size must go with slice_var_up=True, got: slice_var_up=False"),
     (dict(slice_var_up=True), "slice_var_up must go with pservers of at least 1, got: None"),
     (dict(pservers=0, sync_mode=False), "sync_mode must go with pservers of at least 1, got: 0"),
     (dict(pservers=1, sync_mode="no"), "sync_mode must be True or False, got: 'no'"),
     (dict(pservers=1, split_method="Random"), "split_method must be one of RoundRobin, HashName, got: 'Random'"),
-    (dict(pservers=1, min_block_size=0), "min_block_size must be at least 1, got: 0"),
+    (dict(pservers=1, min_block_size=0), "min_block_size must be an integer of at least 1, got: 0"),
     (dict(pservers=1, strategy=commsched.AllReduce()), "pservers must be left out where strategy is given"),
     (dict(strategy="servers"), "strategy must be an AllReduce or ParameterServers, got: 'servers'"),
     (dict(strategy=commsched.ParameterServers(row_sparse=["table"])), "row_sparse must name parameters, linear_0.b_0, linear_0.w_0, got: 'table'"),

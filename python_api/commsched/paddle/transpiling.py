@@ -8,7 +8,7 @@ from typing import Any, Mapping, Optional, Sequence, Union
 
 import paddle
 
-from ..arguments import check_count
+from ..arguments import check_integer
 from ..cluster import Cluster
 from ..errors import FrontEndError
 from ..strategy import AllReduce, ParameterServers, Strategy
@@ -52,7 +52,7 @@ def transpile(program: Any = None, example_batch: "Optional[Mapping[str, Any]]" 
     if trainers is not None:
         if cluster is not None:
             raise FrontEndError("trainers must be left out where cluster is given, which says it")
-        cluster = check_count(trainers, "trainers")
+        cluster = check_integer("trainers", trainers, 1)
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise FrontEndError(f"seed must be an integer, got: {seed!r}")
     cluster, costs = checked(cluster, strategy, location_root, profile, calibration, calibrate, device)
@@ -85,7 +85,7 @@ def _strategy(strategy: Any, pservers: Any, options: Mapping[str, Any]) -> Any:
             raise FrontEndError(f"{', '.join((['pservers'] if pservers is not None else []) + given)} must be left out where strategy is given, "
                                 "which says it")
         return strategy
-    servers = 0 if pservers is None else check_count(pservers, "pservers", 0)
+    servers = 0 if pservers is None else check_integer("pservers", pservers)
     if servers == 0:
         if given:
             raise FrontEndError(f"{', '.join(given)} must go with pservers of at least 1, got: {pservers}")
@@ -100,5 +100,5 @@ def _strategy(strategy: Any, pservers: Any, options: Mapping[str, Any]) -> Any:
         raise FrontEndError(f"split_method must be one of {', '.join(_METHODS)}, got: {method!r}")
     size = options["min_block_size"]
     return ParameterServers(servers=servers, slice=options["slice_var_up"], placement=_METHODS.get(method),
-                            min_block_elements=None if size is None else check_count(size, "min_block_size"),
+                            min_block_elements=None if size is None else check_integer("min_block_size", size, 1),
                             mode="async" if options["sync_mode"] is False else None)
