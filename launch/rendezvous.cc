@@ -199,16 +199,30 @@ absl::StatusOr<std::vector<int>> Receive(Guest *guest, Clock::time_point deadlin
   return numbers;
 }
 
+using Guests = std::map<int, Guest>;  // by rank
+
+// Who came and has ended meanwhile may come again.
+void DismissEnded(Guests *here) {
+  std::erase_if(*here, [](const auto &guest) { return HasHungUp(guest.second.socket.fd()); });
+}
+
+// Whether all ranks are there, alive: the list of all is of no use with one that is not.
+bool AllAreHere(int size, Guests *here) {
+  if (int(here->size()) + 1 == size) DismissEnded(here);
+  return int(here->size()) + 1 == size;
+}
+
 absl::StatusOr<std::vector<std::string>> Wait(const Rendezvous &meeting,
                                               int own_port,
                                               Clock::time_point deadline) {
   auto listener = Bind(meeting.any ? "" : meeting.host, meeting.port, /*listens=*/true);
   if (!listener.ok()) return listener.status();
-  std::map<int, Guest> here;
+  Guests here;
   absl::Status refused;
   int strangers = 0;
-  while (int(here.size()) + 1 < meeting.size && refused.ok()) {
+  while (refused.ok() && !AllAreHere(meeting.size, &here)) {
     if (Clock::now() >= deadline || !WaitFor(listener->fd(), POLLIN, deadline)) {
+      DismissEnded(&here);
       std::vector<int> missing;
       for (int rank = 1; rank < meeting.size; ++rank)
         if (here.count(rank) == 0) missing.push_back(rank);
@@ -248,9 +262,7 @@ absl::StatusOr<std::vector<std::string>> Wait(const Rendezvous &meeting,
       refused = absl::FailedPreconditionError(absl::StrCat("rank ", rank, ": ", verdict.why));
     // It waits for the rank 0 of its own.
     if (verdict.kind == Verdict::kLater) continue;
-    // One that has ended meanwhile may come again.
-    if (auto before = here.find(rank); before != here.end() && HasHungUp(before->second.socket.fd()))
-      here.erase(before);
+    if (here.count(rank) != 0) DismissEnded(&here);
     if (size == meeting.size && (rank == 0 || here.count(rank) != 0))
       refused = absl::FailedPreconditionError(
           absl::StrCat("two processes are rank ", rank));

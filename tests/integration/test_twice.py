@@ -67,30 +67,52 @@ def test_socket_files_of_killed_processes(linear, linear_data, cluster, tmp_path
         expect_success(finish(process))
 
 
+def start_by_environment(cluster, plan, data, rank, port, deadline, ranks=3):
+    env = {**os.environ, "RANK": str(rank), "WORLD_SIZE": str(ranks), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    return cluster.start(plan, *secret(), *data, "--steps", 3, "--deadline", deadline, env=env)
+
+
 @SEEDS
-def test_rank_that_comes_again_to_the_meeting(linear, linear_data, cluster, seed):
-    """One that waited for the others and was killed; its launcher starts it once more."""
+def test_ranks_that_come_again_to_the_meeting(linear, linear_data, cluster, seed):
+    """Any that waited for the others and were killed; their launchers start them once more, in any order with who is still to come."""
     draw, port = random.Random(seed), free_port()
+    waits = {}
 
     def start(rank):
-        env = {**os.environ, "RANK": str(rank), "WORLD_SIZE": "3", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-        return cluster.start(linear[3], *secret(), *linear_data, "--steps", 3, "--deadline", 30, env=env)
+        waits[rank] = start_by_environment(cluster, linear[4], linear_data, rank, port, 30, ranks=4)
+        time.sleep(draw.uniform(0, 0.4))
 
-    died, last = draw.sample(range(3), 2)
-    before = [start(rank) for rank in range(3) if rank not in (died, last)]
-    for _ in range(draw.randrange(1, 3)):
-        first = start(died)
-        time.sleep(draw.uniform(0, 0.6))
-        first.kill()
-        first.wait()
-    for process in (start(died), *before, start(last)):
+    def kill(rank):
+        waits[rank].kill()
+        waits.pop(rank).wait()
+
+    last, *others = draw.sample(range(4), 4)  # nobody can begin before `last` has come
+    for rank in others:
+        start(rank)
+    for _ in range(draw.randrange(2)):
+        again = draw.choice(others)
+        kill(again)
+        start(again)
+    guests = [rank for rank in others if rank != 0]
+    for rank in others if draw.random() < 0.2 else draw.sample(guests, draw.randint(1, len(guests))):
+        kill(rank)
+    to_come = [rank for rank in range(4) if rank not in waits]
+    for rank in draw.sample(to_come, len(to_come)):
+        start(rank)
+    for process in waits.values():
         expect_success(finish(process))
+
+
+def test_rank_that_came_and_died_is_missing(linear, linear_data, cluster):
+    port = free_port()
+    waits, died = (start_by_environment(cluster, linear[3], linear_data, rank, port, 3) for rank in range(2))
+    time.sleep(1)
+    died.kill()
+    expect_error(finish(waits), "ranks 1, 2 did not come to")
 
 
 def test_two_at_the_meeting(linear, linear_data, cluster):
     port = free_port()
-    env = {**os.environ, "WORLD_SIZE": "3", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    ranks = [cluster.start(linear[3], *secret(), *linear_data, "--steps", 3, "--deadline", 60, env={**env, "RANK": rank})
-             for rank in ("0", "1", "1")]
+    ranks = [start_by_environment(cluster, linear[3], linear_data, rank, port, 60) for rank in (0, 1, 1)]
     for process in ranks:
         expect_error(finish(process), "two processes are rank 1")
