@@ -3,25 +3,35 @@
 #include "runtime/core/plan_trials.h"
 
 #include <algorithm>
-#include <numeric>
+#include <cmath>
 
 namespace commsched::runtime::core {
 
-void PlanTrials::Measured(size_t plan, int64_t step_ns, int64_t error_ns) {
-  plans_[plan].trials.push_back(step_ns);
-  plans_[plan].error = std::max(plans_[plan].error, error_ns);
+namespace {
+
+void Insert(int64_t value, std::vector<int64_t> *sorted) {
+  sorted->insert(std::upper_bound(sorted->begin(), sorted->end(), value), value);
+}
+// 0 of none.
+int64_t LowerMedian(const std::vector<int64_t> &sorted) {
+  return sorted.empty() ? 0 : sorted[(sorted.size() - 1) / 2];
 }
 
-int64_t PlanTrials::StepNs(size_t plan) const {
-  const std::vector<int64_t> &trials = plans_[plan].trials;
-  if (trials.empty()) return 0;
-  return std::accumulate(trials.begin(), trials.end(), int64_t{0}) / int64_t(trials.size());
+}  // namespace
+
+void PlanTrials::Measured(size_t plan, int64_t step_ns, int64_t error_ns) {
+  Insert(step_ns, &plans_[plan].trials);
+  Insert(error_ns, &plans_[plan].errors);
 }
+
+int64_t PlanTrials::StepNs(size_t plan) const { return LowerMedian(plans_[plan].trials); }
 
 int64_t PlanTrials::ErrorNs(size_t plan) const {
-  const auto [least, most] =
-      std::minmax_element(plans_[plan].trials.begin(), plans_[plan].trials.end());
-  return std::max(plans_[plan].error, (*most - *least + 1) / 2);
+  const std::vector<int64_t> &trials = plans_[plan].trials;
+  std::vector<int64_t> apart;
+  for (size_t i = 1; i < trials.size(); ++i) apart.push_back((trials[i] - trials[i - 1] + 1) / 2);
+  const auto least = std::min_element(apart.begin(), apart.end());
+  return std::max(LowerMedian(plans_[plan].errors), least == apart.end() ? 0 : *least);
 }
 
 size_t PlanTrials::Fastest() const {
@@ -40,7 +50,9 @@ std::optional<size_t> PlanTrials::Next() const {
   std::optional<size_t> next;
   int may_be = 0;
   for (size_t plan = 0; plan < plans_.size(); ++plan) {
-    if (!Runs(plan) || StepNs(plan) - ErrorNs(plan) > at_most) continue;
+    if (!Runs(plan)) continue;
+    const bool once = plans_[plan].trials.size() == 1 && StepNs(plan) < StepNs(fastest) * (100 + kClearlyPercent) / 100;
+    if (!once && StepNs(plan) - ErrorNs(plan) > at_most) continue;
     ++may_be;
     if (plans_[plan].trials.size() >= fewest) continue;
     fewest = plans_[plan].trials.size();
@@ -52,7 +64,8 @@ std::optional<size_t> PlanTrials::Next() const {
 size_t PlanTrials::Kept() const {
   const size_t fastest = Fastest();
   if (fastest == 0 || !Runs(0)) return fastest;
-  const int64_t enough = std::max(ErrorNs(0) + ErrorNs(fastest), StepNs(0) * kLeastPermille / 1000);
+  const int64_t error = std::llround(std::hypot(double(ErrorNs(0)), double(ErrorNs(fastest))));
+  const int64_t enough = std::max(error, StepNs(0) * kLeastPermille / 1000);
   return StepNs(0) - StepNs(fastest) > enough ? fastest : 0;
 }
 

@@ -14,13 +14,16 @@
 
 namespace commsched::runtime::core {
 
-// Every plan is tried once, in order; then again those that may be the fastest as far as the errors of what
-// was measured tell, until there is one or all of them have had `kMostTrials`. The first plan is kept unless
-// another is faster by more than the errors of both and half a percent.
+// Every plan is tried once, in order; once more if that was not clearly behind, as other work may have come between;
+// then again those that may be the fastest as far as the errors of what was measured tell, until there is one or all
+// of them have had `kMostTrials`. What comes between only makes steps longer, so a plan's figure is the lesser of two
+// trials, and the middle one of three. The first plan is kept unless another is faster by more than the error of the
+// difference and half a percent.
 class PlanTrials {
  public:
   static constexpr int kMostTrials = 3;
   static constexpr int64_t kLeastPermille = 5;
+  static constexpr int64_t kClearlyPercent = 25;  // behind the fastest: not tried again
 
   // At least one.
   explicit PlanTrials(size_t plans) : plans_(plans) {}
@@ -35,17 +38,17 @@ class PlanTrials {
   std::optional<size_t> Next() const;
   // The one that is kept; while there is a next one, the one that would be now. Some plan has been measured.
   size_t Kept() const;
-  // What steps of a plan took: mean of its trials; 0 without any.
+  // What steps of a plan took: the lower median of its trials; 0 without any.
   int64_t StepNs(size_t plan) const;
   bool refused(size_t plan) const { return plans_[plan].refused; }
 
  private:
   struct Plan {
-    std::vector<int64_t> trials;  // ns
-    int64_t error = 0;            // the largest that was given
+    std::vector<int64_t> trials, errors;  // ns, in ascending order
     bool refused = false;
   };
-  // How far StepNs is off: no less than was given, nor than half of what its trials differ.
+  // How far StepNs is off: no less than was given of trials, their lower median, nor than half of what two of them
+  // differ, of three the two that differ least.
   int64_t ErrorNs(size_t plan) const;
   bool Runs(size_t plan) const { return !plans_[plan].refused && !plans_[plan].trials.empty(); }
   size_t Fastest() const;
