@@ -26,8 +26,9 @@ from ..errors import FrontEndError, MixedSamples
 from ..job import current
 from .doubling_rules import SAME, UNKNOWN, ZERO, Factor, Other, Place, common, constant, dimension_of_samples, result, shape
 from .jax_gradient import gradient_p, marking
-from .mixing_rules import EACH, NONE, NUMBER, PLACE, TOGETHER, Blend, Kind, Mixed, Moved, Placed, Some, joined
+from .mixing_rules import EACH, NONE, NUMBER, PLACE, TOGETHER, Blend, Kind, SUM, Mixed, Moved, Placed, Some, in_order, joined
 from .mixing_rules import result as kind_of_result
+from .orders import by_order, factor_of, geometry, inverse, order_of_sort, then, uniform, is_drawn, Shuffled
 from .places import Known, comes_again, computed, is_place
 
 
@@ -62,9 +63,27 @@ def _of_constant(one: Any, two: Any, e: Any = None, known: Optional[Known] = Non
     return Value(Place() if is_place(a, b, axis) else UNKNOWN, NONE if again else Placed(e) if again is False else None, known)
 
 
+def _of_finite(e: Any, values: "list[Value]") -> Factor:
+    """Of a test of a sum over the samples for what is no finite number: what is claimed is of finite ones. Else UNKNOWN."""
+    name, sums = e.primitive.name, [v for v in values if v.kind == SUM]
+    if not sums or name not in ("is_finite", "eq", "ne"):
+        return UNKNOWN
+    if name == "is_finite":
+        return 1.0
+
+    def infinite(v: Value) -> bool:
+        both = v.known.both() if v.known is not None else None
+        return both is not None and not any(np.isfinite(np.asarray(x, np.float64)).any() for x in both)
+    itself = e.invars[0] is e.invars[1]
+    if not itself and not (len(sums) == 1 and any(v.kind == NONE and infinite(v) for v in values)):
+        return UNKNOWN
+    return 1.0 if itself == (name == "eq") else ZERO
+
+
 class _Walk:
     def __init__(self) -> None:
         self.gradients: "list[Value]" = []
+        self.path: "list[int]" = []  # of the equations that this one is in
 
     def run(self, one: ClosedJaxpr, two: ClosedJaxpr, inputs: Sequence[Value]) -> "list[Value]":
         a, b = one.jaxpr, two.jaxpr
@@ -80,7 +99,9 @@ class _Walk:
         for e, f in zip(a.eqns, b.eqns):
             if e.primitive.name != f.primitive.name or len(e.invars) != len(f.invars):
                 raise _Different
+            self.path.append(id(e))
             found = self.equation(e, f, [value(v, w) for v, w in zip(e.invars, f.invars)])
+            self.path.pop()
             for v, w, x in zip(e.outvars, f.outvars, found, strict=True):
                 known[v] = x if dimension_of_samples(shape(v), shape(w)) is not None else x._replace(factor=UNKNOWN)
         return [value(v, w) for v, w in zip(a.outvars, b.outvars)]
@@ -97,6 +118,13 @@ class _Walk:
         if name == "cond":
             return self.cond(e, f, values)
         factors, kinds, known = [v.factor for v in values], [v.kind for v in values], [v.known for v in values]
+        if name == "sort" or by_order(e, factors):
+            ordered = self.ordered(e, f, values)
+            if ordered is not None:
+                return ordered
+        finite = _of_finite(e, values)
+        if finite is not UNKNOWN:
+            return [Value(finite, NONE)]
         factor, constants = result(e, f, factors), computed(e, f, known)
         if constants is not None and factor is not UNKNOWN and not isinstance(factor, (Other, Place)):
             return [Value(factor, NONE, x) for x in constants]
@@ -109,6 +137,32 @@ class _Walk:
         if e.primitive.name == "split":
             return [Value(factor, kind_of_result(e, f, kinds, factors, known, factor, i)) for i in range(len(e.outvars))]
         return [Value(factor, kind_of_result(e, f, kinds, factors, known, factor))] * len(e.outvars)
+
+    def ordered(self, e: Any, f: Any, values: "list[Value]") -> "Optional[list[Value]]":
+        """Of a sort along the samples, or of what takes or sets them in such an order; None if it is something else."""
+        factors, kinds, known = [v.factor for v in values], [v.kind for v in values], [v.known for v in values]
+        if e.primitive.name != "sort":
+            at = factors[1]
+            if not geometry(e, f, at):
+                return None
+            of = 0 if e.primitive.name == "gather" else 2
+            same = uniform(e.invars[of], f.invars[of], factors[of], known[of])
+            kind = in_order(kinds[of], at.order if of == 0 else inverse(at.order), e, same)
+            if e.primitive.name in ("scatter-add", "scatter_add"):
+                kind = joined([kinds[0], kind], e)
+            return [Value(factor_of(e, factors), kind)]
+        order = order_of_sort(e, f, kinds, factors, known, tuple(self.path))
+        if order is None:
+            return None
+
+        def of_operand(i: int) -> Value:
+            if isinstance(factors[i], Place):
+                found = then(factors[i].order, order)
+                return Value(Place(-1, found), NONE if found and is_drawn(found) else Mixed(e) if found else Placed(e))
+            if i < e.params["num_keys"] and kinds[i] == NONE:
+                return Value(factors[i], None)  # random numbers from the smallest to the largest
+            return Value(factors[i], in_order(kinds[i], order, e, uniform(e.invars[i], f.invars[i], factors[i], known[i])))
+        return [of_operand(i) for i in range(len(values))]
 
     def scan(self, e: Any, f: Any, values: "list[Value]") -> "list[Value]":
         consts, carried = e.params["num_consts"], e.params["num_carry"]

@@ -11,9 +11,10 @@ import jax
 import numpy as np
 
 class Place(NamedTuple):
-    """The number of the sample, as an index: alone, or in this column of one that joins several."""
+    """The number of the sample, as an index: alone, or in this column of one that joins several. order: of the samples, if it is not their own (orders.py)."""
 
     column: int = -1
+    order: "tuple[Any, ...]" = ()
 
 
 class Other(NamedTuple):
@@ -192,8 +193,8 @@ def _joined(e: Any, factors: "list[Factor]") -> Factor:
         return common(factors)
     at, others = places[0], [x for x in factors if not isinstance(x, Place)]
     widths = [shape(v)[e.params["dimension"]] for v in e.invars]
-    alone = factors[at] == Place() and widths[at] == 1 and _is_same(others)
-    return Place(sum(widths[:at])) if alone else UNKNOWN
+    alone = factors[at].column < 0 and widths[at] == 1 and _is_same(others)
+    return factors[at]._replace(column=sum(widths[:at])) if alone else UNKNOWN
 
 
 def _broadcast(e: Any, f: Any, factors: "list[Factor]") -> Factor:
@@ -261,6 +262,8 @@ def _gather(e: Any, f: Any, factors: "list[Factor]") -> Factor:
     if operand is None or indices is None:
         return UNKNOWN
     if isinstance(factors[1], Place):  # each sample's own
+        if factors[1].order:
+            return UNKNOWN
         own = numbers.start_index_map[max(factors[1].column, 0)]
         return factors[0] if operand == own and operand in numbers.collapsed_slice_dims else UNKNOWN
     if factors[1] not in SAME:
@@ -283,6 +286,8 @@ def _scatter(e: Any, f: Any, factors: "list[Factor]") -> Factor:
     if operand is None or indices is None or updates is None:
         return UNKNOWN
     if isinstance(factors[1], Place):
+        if factors[1].order:
+            return UNKNOWN
         own = numbers.scatter_dims_to_operand_dims[max(factors[1].column, 0)]
         fits = operand == own and operand in numbers.inserted_window_dims and updates not in numbers.update_window_dims
         return common([factors[0], factors[2]]) if fits else UNKNOWN

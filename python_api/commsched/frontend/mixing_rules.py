@@ -16,6 +16,7 @@ import jax
 import numpy as np
 
 from .doubling_rules import _COMPARED, _PLAIN, _RULES, SAME, ZERO, Other, Place, dimension_of_samples, shape
+from .orders import Shuffled, is_drawn, then, uniform
 from .places import Known, Moved, moved, moves, own, own_rows, pairs_come_again
 
 
@@ -63,7 +64,7 @@ class Some(NamedTuple):
 
 
 # None: not known.
-Kind = Union[str, Blend, Placed, Shifted, Some, Moved, Mixed, None]
+Kind = Union[str, Blend, Placed, Shifted, Some, Moved, Shuffled, Mixed, None]
 
 _LINEAR = {"neg", "copy", "copy_p", "convert_element_type", "reduce_precision", "transpose", "squeeze", "expand_dims", "real", "imag", "stop_gradient",
            "device_put", "optimization_barrier", "conj", "add", "sub", "add_any", "broadcast_in_dim"}
@@ -79,15 +80,22 @@ _BENT = {"clamp", "max", "min", "tanh", "sin", "cos", "tan", "asin", "acos", "at
          "erf_inv", "floor", "ceil", "round", "rem", "gt", "lt", "ge", "le", "div", "mul", "sqrt", "rsqrt", "square", "integer_pow"}
 
 
+# Of matrices in the last two dimensions, and not linear in them.
+_MATRICES = {"cholesky", "lu", "qr", "geqrf", "householder_product", "svd", "eigh", "eig", "schur", "hessenberg", "triangular_solve", "tridiagonal_solve"}
+
+
 def joined(kinds: Sequence[Kind], by: Any) -> Kind:
     """Of a linear function of values of these kinds."""
+    for kind in kinds:
+        if isinstance(kind, Mixed):
+            return kind
     if None in kinds:
         return None
     found = sorted({k for k in kinds if isinstance(k, str) and k != NONE})
     others = [k for k in kinds if not isinstance(k, str)]
-    for kind in others:
-        if isinstance(kind, Mixed):
-            return kind
+    if any(isinstance(k, Shuffled) for k in others):
+        return (others[0] if not found and all(isinstance(k, Shuffled) and k.order == others[0].order for k in others)
+                else Blend(by) if all(isinstance(k, (Shuffled, Blend)) for k in others) else None)
     if any(isinstance(k, (Moved, Some)) for k in others):
         return _of_rows(found, others, by)
     if any(isinstance(k, (Placed, Shifted)) for k in others):
@@ -153,7 +161,10 @@ def _added_up(kind: Kind) -> Kind:
 
 def _known(e: Any, f: Any, factors: Sequence[Any]) -> bool:
     """Whether the samples stay apart, or are added up, by doubling's rule for the operation."""
-    return _RULES[e.primitive.name](e, f, [x if isinstance(x, Place) else 1.0 for x in factors]) is not None
+    given = [x if isinstance(x, Place) else 1.0 for x in factors]
+    if e.primitive.name in ("scatter-add", "scatter_add"):
+        given[0] = ZERO  # what is added up may be a sum over the samples beside it
+    return _RULES[e.primitive.name](e, f, given) is not None
 
 
 def _along(e: Any, f: Any) -> Optional[int]:
@@ -238,6 +249,41 @@ def _with_moved(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any]) -> 
     return _bent(kinds, e) if any(map(_together, others)) else None
 
 
+def in_order(kind: Kind, order: "tuple[Any, ...]", e: Any, same: Optional[bool]) -> Kind:
+    """Of rows that are put into an order. same: whether they are equal."""
+    if kind == EACH or isinstance(kind, Shuffled):
+        order = then(kind.order if isinstance(kind, Shuffled) else (), order)
+        return Shuffled(order, e) if order else EACH
+    if kind == SUM or isinstance(kind, (Blend, Mixed)):
+        return kind
+    if kind == NONE and (same or is_drawn(order)) or isinstance(kind, Placed) and is_drawn(order):
+        return NONE
+    return Mixed(e) if isinstance(kind, Placed) or kind == NONE and same is False else None
+
+
+def _with_shuffled(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "Sequence[Optional[Known]]", factor: Any, index: int) -> Kind:
+    """Of samples in another order: as of EACH where all that depend on them are in the same one."""
+    name, first = e.primitive.name, next(k for k in kinds if isinstance(k, Shuffled))
+    for v, w, k in zip(e.invars, f.invars, kinds):
+        if isinstance(k, Shuffled) and (dimension_of_samples(shape(v), shape(w)) or 0) < 0:
+            return None
+    others = [k for k in kinds if k != NONE and not (isinstance(k, Shuffled) and k.order == first.order)]
+    if any(isinstance(k, (Placed, Shifted, Moved, Some)) for k in others):
+        return Mixed(e) if name not in _LINEAR and not first.drawn() and all(isinstance(k, Placed) for k in others) else None
+    found = result(e, f, [EACH if isinstance(k, Shuffled) else k for k in kinds], factors, (), factor, index)
+    if others:
+        linear = name in _LINEAR or name == "select_n" and kinds[0] == NONE
+        return found if found not in (EACH, SUM) else Blend(e) if linear else Mixed(e)
+    if isinstance(found, (Moved, Some)):  # some of them: of those that are drawn, the mean is to be expected
+        return None if first.drawn() or name not in ("slice", "dynamic_slice") else Mixed(e)
+    if not first.drawn() and name not in _LINEAR and found in (EACH, SUM):
+        weights = [uniform(v, w, x, y) for v, w, x, y, k in zip(e.invars, f.invars, factors, known or [None] * len(kinds), kinds) if k == NONE]
+        if False in weights:
+            return Mixed(e)
+        found = None if None in weights else found
+    return first if found == EACH else found
+
+
 def _of_places(e: Any, f: Any, kinds: "list[Kind]") -> Kind:
     """Of what depends on places alone, and on parameters: so it was not computed."""
     axis = dimension_of_samples(shape(e.outvars[0]), shape(f.outvars[0]))
@@ -257,15 +303,17 @@ def result(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "
     """Of the results of an equation, or the one of this index, which stands in one trace as `e` and in that of twice the samples as `f`; kinds, factors (of doubling.py), known: of
     its operands; factor: of the results."""
     name = e.primitive.name
+    mixed = [k for k in kinds if isinstance(k, Mixed)]
+    if mixed:  # whatever the others are
+        return mixed[0]
     if None in kinds:
         return None
     if all(k == NONE for k in kinds):
         samples = dimension_of_samples(shape(e.outvars[0]), shape(f.outvars[0]))
         chosen = name in ("slice", "dynamic_slice", "gather", "split") and samples is not None and samples >= 0 and factor is None
         return Placed(e) if chosen and all(dimension_of_samples(shape(v), shape(w)) == -1 for v, w in zip(e.invars[:1], f.invars[:1])) else NONE
-    mixed = [k for k in kinds if isinstance(k, Mixed)]
-    if mixed:
-        return mixed[0]
+    if any(isinstance(k, Shuffled) for k in kinds):
+        return _with_shuffled(e, f, kinds, factors, known, factor, index)
     if name in ("gather", "scatter", "scatter-add", "scatter_add") and isinstance(factors[1], Place) and isinstance(kinds[1], Placed):
         kinds = [kinds[0], NONE, *kinds[2:]]  # each sample's own
     if name == "concatenate" and isinstance(factor, Place):
@@ -274,7 +322,8 @@ def result(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "
         return _of_places(e, f, kinds)
     rows = [k if isinstance(k, Moved) else own(v, w, e) if k == EACH else x
             for v, w, k, x in zip(e.invars, f.invars, kinds, known or [None] * len(kinds))]
-    if moves(e, rows) and all(k in (EACH, NONE) or isinstance(k, Moved) for k in kinds):
+    chosen = name == "gather" and len(rows) > 1 and isinstance(rows[1], Known) and isinstance(kinds[1], Placed)
+    if moves(e, rows) and all(k in (EACH, NONE) or isinstance(k, Moved) for k in (kinds[:1] if chosen else kinds)):
         there = moved(e, f, rows, index)
         if there is not None:
             return EACH if there.in_place() and there.pure else there
@@ -314,7 +363,7 @@ def result(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "
     if name in _REDUCE:
         axis = _along(e, f)
         return None if axis is None else Mixed(e) if axis in e.params["axes"] else _bent(kinds, e)
-    if name in ("cumsum", "cummax", "cummin", "cumlogsumexp", "top_k") and EACH in kinds:
+    if name in ("cumsum", "cummax", "cummin", "cumlogsumexp", "cumprod", "top_k") and EACH in kinds:
         axis = _along(e, f)
         if axis is not None and axis == (e.params["axis"] if "axis" in e.params else len(shape(e.invars[0])) - 1):
             return Mixed(e)
@@ -322,6 +371,11 @@ def result(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "
         if name not in _RULES or not _known(e, f, factors):
             return None
         return joined(kinds, e) if name in _APART and (name != "select_and_scatter_add" or kinds[1] == NONE) else _bent(kinds, e)
+    if name in _MATRICES:
+        axis, last = _along(e, f), len(shape(e.invars[0])) - 2
+        if axis is None or any(dimension_of_samples(shape(v), shape(w)) is None for v, w in zip(e.outvars, f.outvars)):
+            return None
+        return Mixed(e) if axis >= last and EACH in kinds else _bent(kinds, e)
     special: "dict[str, Callable[[], Kind]]" = {
         "dot_general": lambda: _dot(e, f, kinds), "conv_general_dilated": lambda: _convolution(e, f, kinds), "sort": lambda: _sort(e, f, kinds),
         "gather": lambda: _gather(e, f, kinds, factors), "scatter": lambda: _scatter(e, f, kinds, factors),

@@ -1,0 +1,88 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Samples in an order that is drawn, or that they have by their values (doubling.py): what a permutation by random numbers or a sort makes of them.
+
+An order is a word of sorts, each (where, forward, drawn): x[o] of x in the order a is in the order a + o, and a sort by an order undoes it. What is
+added up over the samples does not depend on their order; what brings samples of two orders together is of pairs, which each part has of its own.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Optional, Sequence
+
+import numpy as np
+
+from .doubling_rules import _RULES, UNKNOWN, ZERO, Place, common, dimension_of_samples, shape
+from .places import Known
+
+
+class Shuffled(NamedTuple):
+    """EACH, with the samples in this order. By `by`."""
+
+    order: "tuple[Any, ...]"
+    by: Any
+
+    def drawn(self) -> bool:
+        return is_drawn(self.order)
+
+
+def is_drawn(order: "tuple[Any, ...]") -> bool:
+    return all(drawn for _, _, drawn in order)
+
+
+def inverse(order: "tuple[Any, ...]") -> "tuple[Any, ...]":
+    return tuple((where, not forward, drawn) for where, forward, drawn in reversed(order))
+
+
+def then(one: "tuple[Any, ...]", two: "tuple[Any, ...]") -> "tuple[Any, ...]":
+    result = list(one)
+    for letter in two:
+        if result and inverse((letter,)) == (result[-1],):
+            result.pop()
+        else:
+            result.append(letter)
+    return tuple(result)
+
+
+def uniform(v: Any, w: Any, factor: Any, known: Optional[Known]) -> Optional[bool]:
+    """Whether a value is the same for all samples; None if that is not known."""
+    axis = dimension_of_samples(shape(v), shape(w))
+    if axis is not None and axis < 0 or factor == ZERO:
+        return True
+    both = known.both() if known is not None else None
+    if both is None or axis is None:
+        return None
+    return all(bool((np.asarray(x) == np.asarray(x).take([0], axis)).all()) for x in both)
+
+
+def _is_order(factor: Any) -> bool:
+    return isinstance(factor, Place) and bool(factor.order)
+
+
+def order_of_sort(e: Any, f: Any, kinds: Sequence[Any], factors: Sequence[Any], known: "Sequence[Optional[Known]]", where: Any) -> "Optional[tuple[Any, ...]]":
+    """Of a sort along the samples; None if it is not known. where: what tells this sort from all others."""
+    if dimension_of_samples(shape(e.invars[0]), shape(f.invars[0])) != 0 or any(len(shape(v)) != 1 for v in e.invars):
+        return None
+    keys = range(e.params["num_keys"])
+    if len(keys) == 1 and _is_order(factors[0]):
+        return inverse(factors[0].order)
+    if any(kinds[i] is None or isinstance(factors[i], Place) for i in keys):
+        return None
+    if all(kinds[i] == "none" for i in keys):
+        return ((where, True, True),) if all(known[i] is None for i in keys) else None
+    return ((where, True, False),)
+
+
+def geometry(e: Any, f: Any, factor: Place) -> bool:
+    """Whether a gather or scatter takes whole rows by these numbers of samples."""
+    own = Place(factor.column)
+    return _RULES[e.primitive.name](e, f, [1.0, own] if e.primitive.name == "gather" else [ZERO, own, 1.0]) is not UNKNOWN
+
+
+def factor_of(e: Any, factors: Sequence[Any]) -> Any:
+    return factors[0] if e.primitive.name == "gather" else common([factors[0], factors[2]])
+
+
+def by_order(e: Any, factors: Sequence[Any]) -> bool:
+    """Whether it is a gather or a scatter by numbers of samples in another order."""
+    return e.primitive.name in ("gather", "scatter", "scatter-add", "scatter_add") and _is_order(factors[1])
