@@ -28,7 +28,7 @@ from .doubling_rules import SAME, UNKNOWN, ZERO, Factor, Other, Place, common, c
 from .jax_gradient import gradient_p, marking
 from .mixing_rules import EACH, NONE, NUMBER, PLACE, TOGETHER, Blend, Kind, SUM, Mixed, Moved, Placed, Some, in_order, joined
 from .mixing_rules import result as kind_of_result
-from .orders import by_order, factor_of, geometry, inverse, order_of_sort, then, uniform, is_drawn, Shuffled
+from .orders import Shuffled, by_order, factor_of, geometry, inverse, is_drawn, joined_again, order_of_sort, split, then, uniform
 from .places import Known, comes_again, computed, is_place
 
 
@@ -111,6 +111,8 @@ class _Walk:
         if e.primitive is gradient_p:
             self.gradients.append(values[0])
             return [values[0]._replace(kind=NONE, known=None)]  # the mean of all parts
+        if e.params.get("name") == "isinf" and values[0].kind == SUM:
+            return [Value(ZERO, NONE)]
         if name in _INNER and _INNER[name] in e.params:
             return _placed(e, values, self.run(_closed(e.params[_INNER[name]]), _closed(f.params[_INNER[name]]), values))
         if name == "scan":
@@ -122,6 +124,9 @@ class _Walk:
             ordered = self.ordered(e, f, values)
             if ordered is not None:
                 return ordered
+        cut = name == "reshape" and (split(e, f) or joined_again(e, f))
+        if cut and (kinds[0] == EACH or isinstance(kinds[0], Shuffled)):
+            return [Value(factors[0], in_order(kinds[0], cut, e, None))]
         finite = _of_finite(e, values)
         if finite is not UNKNOWN:
             return [Value(finite, NONE)]
@@ -224,6 +229,28 @@ def factors_of(one: ClosedJaxpr, two: ClosedJaxpr) -> "list[Factor]":
     return [v.factor for v in followed(one, two)[0]]
 
 
+def _cut(e: Any) -> "tuple[bool, ...]":
+    return tuple(a == b for a, b in zip(shape(e.invars[0]), shape(e.outvars[0]))) if e.primitive.name in ("slice", "dynamic_slice", "pad") else ()
+
+
+def alike(one: ClosedJaxpr, two: ClosedJaxpr) -> bool:
+    """Whether two traces have the same operations, which take all or some of their operands alike."""
+    a, b = one.jaxpr.eqns, two.jaxpr.eqns
+    return len(a) == len(b) and all(e.primitive.name == f.primitive.name and _cut(e) == _cut(f) and all(
+        alike(_closed(x), _closed(y)) for x, y in zip(_inner(e), _inner(f), strict=True)) for e, f in zip(a, b))
+
+
+def _inner(e: Any) -> "list[Any]":
+    return [x for v in e.params.values() for x in (v if isinstance(v, (tuple, list)) else (v,)) if hasattr(getattr(x, "jaxpr", x), "eqns")]
+
+
+def _worse(values: "list[Value]", others: "list[Value]") -> "list[Value]":
+    """What is mixed in either; if the numbers of values differ, one is empty."""
+    if len(values) != len(others):
+        return [v._replace(factor=UNKNOWN) for v in others] if not values else values
+    return [v if _mixed(v) is not None or _mixed(o) is None else v._replace(kind=o.kind) for v, o in zip(values, others)]
+
+
 def doubled(specs: Sequence[Any], first: int) -> "list[Any]":
     """Of twice the samples: arguments from `first` on are those of a batch."""
     return [*specs[:first], *(jax.ShapeDtypeStruct((2 * s.shape[0], *s.shape[1:]), s.dtype) for s in specs[first:])]
@@ -247,13 +274,14 @@ def _multiple(factor: Factor) -> Optional[str]:
 
 
 def check_mean(flat: Callable, specs: Sequence[Any], twice: Callable, twice_specs: Sequence[Any], parts: int, automatic: bool,
-               results: "Callable[[], Sequence[tuple[str, str]]]" = lambda: (), locate: "Optional[Callable[[Any], Optional[str]]]" = None) -> None:
+               results: "Callable[[], Sequence[tuple[str, str]]]" = lambda: (), locate: "Optional[Callable[[Any], Optional[str]]]" = None,
+               function: Optional[str] = None) -> None:
     """Refuses a step whose gradients are larger with more samples, by parts of which they would be averaged, or new values of state are, which
     would count the samples of a part. With `locate`, warns of a step whose gradients are no means over the samples: those of the parts have another
     mean than the gradient of the whole batch.
 
     flat, specs: the step of one part, and its arguments; twice, twice_specs: of twice the samples. automatic: as of marking(). results: roles and
-    names of what flat returns. locate: the user's line of an equation.
+    names of what flat returns. locate: the user's line of an equation. function: the name of one beside the step, which has metrics only.
     Raises FrontEndError.
     """
     if parts == 1:
@@ -262,15 +290,24 @@ def check_mean(flat: Callable, specs: Sequence[Any], twice: Callable, twice_spec
     def traced(of: Callable, given: Sequence[Any]) -> ClosedJaxpr:
         with marking(automatic):
             return jax.make_jaxpr(lambda *a: of(*a))(*given)
+
+    def times(count: int) -> "list[Any]":
+        return [s if s.shape == t.shape else jax.ShapeDtypeStruct((count * s.shape[0], *s.shape[1:]), s.dtype) for s, t in zip(specs, twice_specs)]
     try:
         one = traced(flat, specs)
         gradients, outputs = followed(one, traced(twice, twice_specs))
-        if not gradients:
+        if not gradients and function is None:
             jax.clear_caches()  # functions that were traced with so many samples before have no marks
             gradients, outputs = followed(one, traced(twice, twice_specs))
-        if not gradients and flat is twice:  # another step with so few samples, such as x[:4] of 4, or what is broadcast of 1
-            four = [t if s.shape == t.shape else jax.ShapeDtypeStruct((2 * t.shape[0], *t.shape[1:]), t.dtype) for s, t in zip(specs, twice_specs)]
-            gradients, outputs = followed(traced(twice, twice_specs), traced(twice, four))
+        if not (gradients if function is None else outputs) and flat is twice:  # another step with so few samples, such as x[:4] of 4, or what is broadcast of 1
+            gradients, outputs = followed(traced(twice, twice_specs), traced(twice, times(4)))
+        whole = one if flat is not twice else traced(flat, times(parts))
+        if not alike(one, whole):  # such as x[:100] of parts with 8: with as many samples as one device has
+            found, more = followed(whole, traced(flat, times(2 * parts)))
+            if len(found) != len(gradients):  # see above
+                jax.clear_caches()
+                found, more = followed(traced(flat, times(parts)), traced(flat, times(2 * parts)))
+            gradients, outputs = _worse(gradients, found), _worse(outputs, more)
     except Exception:  # a step that takes this number of samples only: nothing is known
         return
     for factor in [v.factor for v in gradients]:
@@ -301,12 +338,13 @@ def check_mean(flat: Callable, specs: Sequence[Any], twice: Callable, twice_spec
     for (role, name), value in made:
         if role != "metric":
             continue
+        what = f"the metric '{name}'{f' of function {function!r}' if function else ''} is"
         larger = _multiple(value.factor)
         if larger:
-            warnings.warn(f"the metric '{name}' is not a mean over the samples of the batch: it is {larger} when every sample is there twice. The mean of those of {parts} "
+            warnings.warn(f"{what} not a mean over the samples of the batch: it is {larger} when every sample is there twice. The mean of those of {parts} "
                           "parts is reported (docs/python.md, \"Losses that are no means\")", MixedSamples, stacklevel=2)
         elif mixed is None and (of := _mixed(value)) is not None:
-            warn(of, f"the metric '{name}' is", f"The mean of those of {parts} parts is reported")
+            warn(of, what, f"The mean of those of {parts} parts is reported")
 
 
 _WHY = {TOGETHER: "depends on several samples together, and each of {parts} parts of the batch has its own",

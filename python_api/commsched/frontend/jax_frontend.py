@@ -279,7 +279,7 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
     flatteners = {name: (names, {i: all_leaves[i] for i in batch})}
     for other, (function, *examples) in functions.items():
         lines, flattener, arguments_, results = _other(other, function, examples, carried, slots, kind_of, workers,
-                                                       devices, locate, printer)
+                                                       devices, locate, printer, _line_of(location_root))
         texts.append(lines)
         flatteners[other], batches[other], metric_names[other] = flattener, arguments_, results
 
@@ -334,7 +334,7 @@ def _batch_arguments(kinds, specs) -> list[BatchArgument]:
     return [BatchArgument(n, s.shape, np.dtype(s.dtype)) for (k, n), s in zip(kinds, specs) if k == "batch"]
 
 
-def _other(name, function, examples, carried, slots, kind_of, workers, devices, locate, printer):
+def _other(name, function, examples, carried, slots, kind_of, workers, devices, locate, printer, line_of):
     """A further function: (lines, flattener, batch arguments, metric names)."""
     names = _names_of(function, len(examples))
     leaves = [Leaves(a, n) for a, n in zip(examples, names)]
@@ -358,6 +358,9 @@ def _other(name, function, examples, carried, slots, kind_of, workers, devices, 
         out, results[:] = metrics(function(*_unflatten(leaves, values, empty)))
         return out
     module = _lower(flat, specs)
+    doubled = [jax.ShapeDtypeStruct((2 * s.shape[0], *s.shape[1:]), s.dtype) if kind == "batch" else s for (kind, _), s in zip(kinds, specs)]
+    names_of_results = list(results)
+    check_mean(flat, specs, flat, doubled, workers * devices, False, lambda: [("metric", n) for n in names_of_results], line_of, name)
     samples = {shape[0] for own in batch.values() for shape in own.shapes}
     spec = FunctionSpec(name, kinds, [("metric", n) for n in results], False, samples.pop() if samples else None)
     lines = level0_function(module, spec, locate, printer)

@@ -16,7 +16,7 @@ import jax
 import numpy as np
 
 from .doubling_rules import _COMPARED, _PLAIN, _RULES, SAME, ZERO, Other, Place, dimension_of_samples, shape
-from .orders import Shuffled, is_drawn, then, uniform
+from .orders import Shuffled, is_drawn, is_split, then, uniform
 from .places import Known, Moved, moved, moves, own, own_rows, pairs_come_again
 
 
@@ -80,6 +80,7 @@ _BENT = {"clamp", "max", "min", "tanh", "sin", "cos", "tan", "asin", "acos", "at
          "erf_inv", "floor", "ceil", "round", "rem", "gt", "lt", "ge", "le", "div", "mul", "sqrt", "rsqrt", "square", "integer_pow"}
 
 
+_SCATTERS = {f"scatter{c}{of}" for c in "-_" for of in ("add", "mul", "min", "max")}
 # Of matrices in the last two dimensions, and not linear in them.
 _MATRICES = {"cholesky", "lu", "qr", "geqrf", "householder_product", "svd", "eigh", "eig", "schur", "hessenberg", "triangular_solve", "tridiagonal_solve"}
 
@@ -171,12 +172,29 @@ def _along(e: Any, f: Any) -> Optional[int]:
     return dimension_of_samples(shape(e.invars[0]), shape(f.invars[0]))
 
 
-def _dot(e: Any, f: Any, kinds: "list[Kind]") -> Kind:
+def _by_matrix(e: Any, known: "Sequence[Optional[Known]]", kinds: "list[Kind]") -> Kind:
+    """Of a product of EACH with a matrix that is known, of samples by samples, summed over the samples."""
+    at = next((i for i, k in enumerate(kinds) if k == NONE and len(shape(e.invars[i])) == 2), None)
+    both = known[at].both() if at is not None and len(known) > 1 and known[at] is not None else None  # type: ignore[union-attr]
+    if both is None or EACH not in kinds:
+        return None
+    one, two = (np.asarray(b, np.float64) for b in both)
+    n = len(one)
+    if one.shape != (n, n) or two.shape != (2 * n, 2 * n) or n < 2 or not np.isfinite(two).all():
+        return None
+    off, diagonal = two[~np.eye(2 * n, dtype=bool)], np.diagonal(two)
+    if (off == off[0]).all() and (diagonal == diagonal[0]).all():
+        return EACH if off[0] == 0 else SUM if off[0] == diagonal[0] else Blend(e)
+    apart = not two[:n, n:].any() and not two[n:, :n].any() or ((two != 0).sum(0) <= 1).all()
+    return None if apart else Shifted(e)
+
+
+def _dot(e: Any, f: Any, kinds: "list[Kind]", known: "Sequence[Optional[Known]]" = ()) -> Kind:
     (left, right), _ = e.params["dimension_numbers"]
     a, b = (dimension_of_samples(shape(v), shape(w)) for v, w in zip(e.invars[:2], f.invars[:2]))
     if not _known(e, f, [1.0, 1.0]):
         pairs = kinds == [EACH, EACH] and a is not None and b is not None and min(a, b) >= 0 and a not in left and b not in right
-        return Mixed(e) if pairs else None
+        return Mixed(e) if pairs else _by_matrix(e, known, kinds) if a in left or b in right else None
     found = _product(kinds, e)
     return _added_up(found) if a is not None and a in left else found
 
@@ -195,7 +213,10 @@ def _gather(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any]) -> Kind
 
 
 def _scatter(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any]) -> Kind:
-    if not _known(e, f, factors):
+    apart = _along(e, f) == -1 and (dimension_of_samples(shape(e.invars[2]), shape(f.invars[2])) or 0) >= 0
+    if apart and e.primitive.name not in ("scatter-add", "scatter_add") and kinds[1] == EACH and kinds[2] == EACH:
+        return Mixed(e)  # those of one number meet, or one of them is left
+    if e.primitive.name not in _RULES or not _known(e, f, factors):
         return None
     added = dimension_of_samples(shape(e.invars[0]), shape(f.invars[0])) == -1 and dimension_of_samples(shape(e.invars[2]), shape(f.invars[2])) != -1
     if not added:
@@ -261,6 +282,23 @@ def in_order(kind: Kind, order: "tuple[Any, ...]", e: Any, same: Optional[bool])
     return Mixed(e) if isinstance(kind, Placed) or kind == NONE and same is False else None
 
 
+def _before_samples(e: Any, f: Any, kinds: "list[Kind]") -> "list[tuple[int, int]]":
+    """Of operands that are cut into micro-batches: their index, and the dimension of samples, behind that of micro-batches."""
+    found = [(i, dimension_of_samples(shape(v), shape(w))) for i, (v, w, k) in enumerate(zip(e.invars, f.invars, kinds)) if isinstance(k, Shuffled)]
+    return [(i, axis) for i, axis in found if axis is not None]
+
+
+def _keeps_micro_batches(e: Any, f: Any, kinds: "list[Kind]") -> bool:
+    return all(shape(e.outvars[0])[:axis + 1] == shape(e.invars[i])[:axis + 1] for i, axis in _before_samples(e, f, kinds))
+
+
+def _all_micro_batches(e: Any, f: Any, kinds: "list[Kind]") -> bool:
+    """Whether all of them are added up, not the samples of each."""
+    def added(i: int) -> Sequence[int]:
+        return e.params["axes"] if e.primitive.name == "reduce_sum" else e.params["dimension_numbers"][0][i] if e.primitive.name == "dot_general" else ()
+    return all(set(range(axis + 1)) <= set(added(i)) for i, axis in _before_samples(e, f, kinds))
+
+
 def _with_shuffled(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "Sequence[Optional[Known]]", factor: Any, index: int) -> Kind:
     """Of samples in another order: as of EACH where all that depend on them are in the same one."""
     name, first = e.primitive.name, next(k for k in kinds if isinstance(k, Shuffled))
@@ -271,6 +309,8 @@ def _with_shuffled(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], 
     if any(isinstance(k, (Placed, Shifted, Moved, Some)) for k in others):
         return Mixed(e) if name not in _LINEAR and not first.drawn() and all(isinstance(k, Placed) for k in others) else None
     found = result(e, f, [EACH if isinstance(k, Shuffled) else k for k in kinds], factors, (), factor, index)
+    if is_split(first.order) and (found == SUM or not _keeps_micro_batches(e, f, kinds)):
+        return found if isinstance(found, Mixed) or found == SUM and _all_micro_batches(e, f, kinds) else Blend(e) if name in ("reduce_sum", "dot_general") else None
     if others:
         linear = name in _LINEAR or name == "select_n" and kinds[0] == NONE
         return found if found not in (EACH, SUM) else Blend(e) if linear else Mixed(e)
@@ -353,6 +393,8 @@ def result(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "
         return Mixed(e, PLACE) if found in (EACH, SUM) and EACH in kinds else None
     if any(isinstance(k, Placed) for k in kinds) and name not in ("dot_general", "sort"):
         return None
+    if name == "reduce_sum" and _along(e, f) is None and isinstance(kinds[0], Blend):
+        return kinds[0]  # of pairs: it is still of all samples
     if name != "dot_general" and dimension_of_samples(shape(e.outvars[0]), shape(f.outvars[0])) is None:
         return None
     if name == "rev" and kinds[0] in (EACH, SUM):  # EACH: too large to be followed by its rows
@@ -377,7 +419,7 @@ def result(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "
             return None
         return Mixed(e) if axis >= last and EACH in kinds else _bent(kinds, e)
     special: "dict[str, Callable[[], Kind]]" = {
-        "dot_general": lambda: _dot(e, f, kinds), "conv_general_dilated": lambda: _convolution(e, f, kinds), "sort": lambda: _sort(e, f, kinds),
+        "dot_general": lambda: _dot(e, f, kinds, known), "conv_general_dilated": lambda: _convolution(e, f, kinds), "sort": lambda: _sort(e, f, kinds),
         "gather": lambda: _gather(e, f, kinds, factors), "scatter": lambda: _scatter(e, f, kinds, factors),
-        "scatter-add": lambda: _scatter(e, f, kinds, factors), "scatter_add": lambda: _scatter(e, f, kinds, factors)}
+        **{n: lambda: _scatter(e, f, kinds, factors) for n in _SCATTERS}}
     return special[name]() if name in special else None

@@ -79,6 +79,25 @@ def geometry(e: Any, f: Any, factor: Place) -> bool:
     return _RULES[e.primitive.name](e, f, [1.0, own] if e.primitive.name == "gather" else [ZERO, own, 1.0]) is not UNKNOWN
 
 
+def split(e: Any, f: Any) -> "Optional[tuple[Any, ...]]":
+    """The order of samples that a reshape has cut into so many micro-batches: (n, ...) to (k, n / k, ...). None if it does something else."""
+    before, after = shape(e.invars[0]), shape(e.outvars[0])
+    axis = dimension_of_samples(before, shape(f.invars[0]))
+    if axis != 0 or dimension_of_samples(after, shape(f.outvars[0])) != 1 or after[0] * after[1] != before[0] or e.params["dimensions"] is not None:
+        return None
+    return ((("micro-batches", after[0]), True, True),)
+
+
+def joined_again(e: Any, f: Any) -> "Optional[tuple[Any, ...]]":
+    """The same of what undoes it."""
+    found = split(e.replace(invars=e.outvars, outvars=e.invars), f.replace(invars=f.outvars, outvars=f.invars))
+    return None if found is None else inverse(found)
+
+
+def is_split(order: "tuple[Any, ...]") -> bool:
+    return any(isinstance(where[0], str) for where, _, _ in order)
+
+
 def factor_of(e: Any, factors: Sequence[Any]) -> Any:
     return factors[0] if e.primitive.name == "gather" else common([factors[0], factors[2]])
 
