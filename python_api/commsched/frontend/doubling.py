@@ -24,6 +24,7 @@ from jax.extend.core import ClosedJaxpr, Literal
 
 from ..errors import FrontEndError, MixedSamples
 from ..job import current
+from . import loops
 from .doubling_rules import SAME, UNKNOWN, ZERO, Factor, Other, Place, common, constant, dimension_of_samples, result, shape
 from .jax_gradient import gradient_p, marking
 from .mixing_rules import EACH, NONE, NUMBER, PLACE, TOGETHER, Blend, Kind, SUM, Mixed, Moved, Placed, Some, in_order, joined
@@ -117,6 +118,8 @@ class _Walk:
             return _placed(e, values, self.run(_closed(e.params[_INNER[name]]), _closed(f.params[_INNER[name]]), values))
         if name == "scan":
             return self.scan(e, f, values)
+        if name == "while":
+            return self.repeated(e, f, values)
         if name == "cond":
             return self.cond(e, f, values)
         factors, kinds, known = [v.factor for v in values], [v.kind for v in values], [v.known for v in values]
@@ -124,7 +127,7 @@ class _Walk:
             ordered = self.ordered(e, f, values)
             if ordered is not None:
                 return ordered
-        cut = name == "reshape" and (split(e, f) or joined_again(e, f))
+        cut = name == "reshape" and (split(e, f) or joined_again(e, f, kinds[0]))
         if cut and (kinds[0] == EACH or isinstance(kinds[0], Shuffled)):
             return [Value(factors[0], in_order(kinds[0], cut, e, None))]
         finite = _of_finite(e, values)
@@ -172,7 +175,9 @@ class _Walk:
     def scan(self, e: Any, f: Any, values: "list[Value]") -> "list[Value]":
         consts, carried = e.params["num_consts"], e.params["num_carry"]
         if e.params["length"] != f.params["length"]:
-            raise _Different
+            if not loops.over_samples(e, f):
+                raise _Different
+            return self.over_samples(e, f, values)
         values = [v._replace(known=None) for v in values]
         carry, before = values[consts:consts + carried], len(self.gradients)
         while True:
@@ -184,6 +189,46 @@ class _Walk:
                          joined([x.kind, y.kind], e)) for x, y in zip(carry, out)]
             if new == carry:
                 return carry + out[carried:]
+            carry = new
+
+    def over_samples(self, e: Any, f: Any, values: "list[Value]") -> "list[Value]":
+        consts, count, before = e.params["num_consts"], e.params["num_carry"], len(self.gradients)
+        given, begin, rows = values[:consts], values[consts:consts + count], values[consts + count:]
+        how = [loops.carried(e.params["jaxpr"].jaxpr, consts, i) for i in range(count)]
+        rest = zip(e.invars[consts + count:], f.invars[consts + count:], rows)
+        one = [Value(x.factor, loops.of_one(x.kind, x.factor, uniform(v, w, x.factor, x.known))) for v, w, x in rest]
+        given = [x._replace(kind=x.kind if loops.all_kinds([x.kind]) else None, known=None) for x in given]
+        inside = [loops.inside_kind(h, x.kind, e) for h, x in zip(how, begin)]
+        while True:
+            del self.gradients[before:]
+            carry = [Value(loops.inside_factor(h, x.factor), k) for h, x, k in zip(how, begin, inside)]
+            out = self.run(e.params["jaxpr"], f.params["jaxpr"], [*given, *carry, *one])
+            new = [k if h.added and h.alone else loops.next_kind(h, k, x.kind, e) for h, k, x in zip(how, inside, out)]
+            if new == inside:
+                break
+            inside = new
+        follows = any(k == SUM and not h.same for h, k in zip(how, inside))
+        ends = [Value(loops.factor_at_the_end(h, x.factor, y.factor), loops.at_the_end(h, x.kind, y.kind, k, e))
+                for h, x, y, k in zip(how, begin, out, inside)]
+        return ends + [Value(x.factor, loops.of_all(x.kind, follows, e)) for x in out[count:]]
+
+    def repeated(self, e: Any, f: Any, values: "list[Value]") -> "list[Value]":
+        """While a condition holds that is the same for any batch."""
+        tested, consts, before = e.params["cond_nconsts"], e.params["body_nconsts"], len(self.gradients)
+        values = [v._replace(known=None) for v in values]
+        carry = values[tested + consts:]
+        while True:
+            del self.gradients[before:]
+            go = self.run(e.params["cond_jaxpr"], f.params["cond_jaxpr"], [*values[:tested], *carry])[0]
+            if isinstance(go.kind, Mixed):
+                return [Value(UNKNOWN, go.kind)] * len(carry)
+            if go.kind == SUM or isinstance(go.kind, Blend):
+                return [Value(UNKNOWN, Mixed(e))] * len(carry)
+            out = self.run(e.params["body_jaxpr"], f.params["body_jaxpr"], [*values[tested:tested + consts], *carry])
+            new = [Value(x.factor if x.factor == y.factor else y.factor if x.factor == ZERO else x.factor if y.factor == ZERO else UNKNOWN,
+                         joined([x.kind, y.kind], e)) for x, y in zip(carry, out)]
+            if new == carry:
+                return carry if go.kind == NONE and go.factor in SAME else [Value(UNKNOWN, None)] * len(carry)
             carry = new
 
     def cond(self, e: Any, f: Any, values: "list[Value]") -> "list[Value]":

@@ -44,9 +44,11 @@ class Blend(NamedTuple):
 
 
 class Placed(NamedTuple):
-    """As NONE, but differs along the samples, and does not come again with every part: such as their numbers."""
+    """As NONE, but differs along the samples, and does not come again with every part: such as their numbers. turns: it is other for each sample of
+    a loop over them."""
 
     by: Any
+    turns: bool = False
 
 
 class Shifted(NamedTuple):
@@ -201,21 +203,30 @@ def _dot(e: Any, f: Any, kinds: "list[Kind]", known: "Sequence[Optional[Known]]"
 
 def _convolution(e: Any, f: Any, kinds: "list[Kind]") -> Kind:
     if not _known(e, f, [1.0, 1.0]):
-        return None
+        row = (_along(e, f) or 0) in e.params["dimension_numbers"].lhs_spec[2:] and shape(e.invars[1]) == shape(f.invars[1]) and kinds == [EACH, NONE]
+        return Shifted(e) if row else None
     found = _product(kinds, e)
     return _added_up(found) if _along(e, f) == e.params["dimension_numbers"].lhs_spec[1] else found
 
 
 def _gather(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any]) -> Kind:
     if not _known(e, f, factors):
-        return None
+        own, theirs = _along(e, f), dimension_of_samples(shape(e.invars[1]), shape(f.invars[1]))
+        numbers = e.params["dimension_numbers"]
+        other = kinds == [EACH, EACH] and own in numbers.collapsed_slice_dims and theirs is not None and theirs not in (-1, len(shape(e.invars[1])) - 1)
+        return Mixed(e) if other and not isinstance(factors[1], Place) else None  # each sample has another one
     return joined(kinds, e) if kinds[1] == NONE else _bent(kinds, e)
 
 
 def _scatter(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any]) -> Kind:
     apart = _along(e, f) == -1 and (dimension_of_samples(shape(e.invars[2]), shape(f.invars[2])) or 0) >= 0
-    if apart and e.primitive.name not in ("scatter-add", "scatter_add") and kinds[1] == EACH and kinds[2] == EACH:
+    adds = e.primitive.name in ("scatter-add", "scatter_add")
+    if apart and not adds and kinds[1] == EACH and (kinds[2] == EACH or isinstance(kinds[2], Placed)):
         return Mixed(e)  # those of one number meet, or one of them is left
+    if adds and kinds[1] == EACH and not isinstance(factors[1], Place) and _along(e, f) in e.params["dimension_numbers"].scatter_dims_to_operand_dims and kinds[2] in (EACH, NONE):
+        last, batched = len(shape(e.invars[1])) - 1, e.params["dimension_numbers"].operand_batching_dims
+        if dimension_of_samples(shape(e.invars[1]), shape(f.invars[1])) not in (None, -1, last) and _along(e, f) not in batched:
+            return Mixed(e)  # to the rows of others
     if e.primitive.name not in _RULES or not _known(e, f, factors):
         return None
     added = dimension_of_samples(shape(e.invars[0]), shape(f.invars[0])) == -1 and dimension_of_samples(shape(e.invars[2]), shape(f.invars[2])) != -1
@@ -326,7 +337,9 @@ def _with_shuffled(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], 
 
 def _of_places(e: Any, f: Any, kinds: "list[Kind]") -> Kind:
     """Of what depends on places alone, and on parameters: so it was not computed."""
-    axis = dimension_of_samples(shape(e.outvars[0]), shape(f.outvars[0]))
+    axis, turns = dimension_of_samples(shape(e.outvars[0]), shape(f.outvars[0])), any(isinstance(k, Placed) and k.turns for k in kinds)
+    if turns and e.primitive.name in _LINEAR | _ELEMENTWISE | {"mul", "div"}:
+        return Placed(e, True)
     if axis is None or axis < 0:
         return None
     return Placed(e) if e.primitive.name in _LINEAR | {"mul", "div", "gather", "exp", "tanh", "logistic"} else None
@@ -362,8 +375,9 @@ def result(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "
         return _of_places(e, f, kinds)
     rows = [k if isinstance(k, Moved) else own(v, w, e) if k == EACH else x
             for v, w, k, x in zip(e.invars, f.invars, kinds, known or [None] * len(kinds))]
-    chosen = name == "gather" and len(rows) > 1 and isinstance(rows[1], Known) and isinstance(kinds[1], Placed)
-    if moves(e, rows) and all(k in (EACH, NONE) or isinstance(k, Moved) for k in (kinds[:1] if chosen else kinds)):
+    placed = len(rows) > 1 and isinstance(rows[1], Known) and isinstance(kinds[1], Placed) and (
+        name == "gather" or name in ("scatter-add", "scatter_add") and factors[0] == ZERO)
+    if moves(e, rows) and all(k in (EACH, NONE) or isinstance(k, Moved) for k in ([kinds[0], *kinds[2:]] if placed else kinds)):
         there = moved(e, f, rows, index)
         if there is not None:
             return EACH if there.in_place() and there.pure else there
@@ -413,6 +427,8 @@ def result(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "
         if name not in _RULES or not _known(e, f, factors):
             return None
         return joined(kinds, e) if name in _APART and (name != "select_and_scatter_add" or kinds[1] == NONE) else _bent(kinds, e)
+    if name == "fft" and EACH in kinds and (_along(e, f) or 0) >= len(shape(e.invars[0])) - len(e.params["fft_lengths"]):
+        return Shifted(e)
     if name in _MATRICES:
         axis, last = _along(e, f), len(shape(e.invars[0])) - 2
         if axis is None or any(dimension_of_samples(shape(v), shape(w)) is None for v, w in zip(e.outvars, f.outvars)):

@@ -88,8 +88,10 @@ def split(e: Any, f: Any) -> "Optional[tuple[Any, ...]]":
     return ((("micro-batches", after[0]), True, True),)
 
 
-def joined_again(e: Any, f: Any) -> "Optional[tuple[Any, ...]]":
-    """The same of what undoes it."""
+def joined_again(e: Any, f: Any, kind: Any) -> "Optional[tuple[Any, ...]]":
+    """The same of what undoes it, of rows that are so."""
+    if not isinstance(kind, Shuffled) or not is_split(kind.order[-1:]):
+        return None
     found = split(e.replace(invars=e.outvars, outvars=e.invars), f.replace(invars=f.outvars, outvars=f.invars))
     return None if found is None else inverse(found)
 

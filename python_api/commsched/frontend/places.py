@@ -23,6 +23,7 @@ _MOST = 1 << 22  # elements of what is computed
 _DRAWN = {n for n in _PLAIN if n.startswith(("random", "threefry", "cs_"))}
 _COMPUTED = (_LINEAR | _ADDED | _EQUAL | _COMPARED | _PLAIN | set(_RULES) | {"cumprod", "split", "scatter-mul", "scatter_mul", "scatter-min", "scatter_min", "scatter-max", "scatter_max"}) - _DRAWN - {"psum"}
 _JOINS = ("pad", "concatenate", "scatter", "dynamic_update_slice")
+_ADDS = ("scatter-add", "scatter_add")
 _MOVES = (*_JOINS, "slice", "rev", "dynamic_slice", "gather", "split")
 
 
@@ -156,6 +157,9 @@ def own_rows(e: Any, f: Any, indices: "Optional[Known]") -> bool:
 def moves(e: Any, operands: "Sequence[Union[Moved, Known, None]]") -> bool:
     """Whether an operation changes which rows are where, of those that are given."""
     name, first = e.primitive.name, next((x for x in operands if isinstance(x, Moved)), None)
+    if name in _ADDS:
+        same = first is not None and len(operands) == 3 and operands[2] is first and shape(e.invars[0]) == shape(e.invars[2])
+        return same and isinstance(operands[1], Known) and first is not None and tuple(e.params["dimension_numbers"].scatter_dims_to_operand_dims) == (first.axis,)
     if name not in _MOVES or first is None:
         return False
     axis, before, after = first.axis, shape(e.invars[0]), shape(e.outvars[0])
@@ -188,7 +192,24 @@ def moved(e: Any, f: Any, operands: "Sequence[Union[Moved, Known, None]]", index
     if _elements(*e.invars, *f.invars, *e.outvars, *f.outvars) > _MOST:
         return None
 
+    def added(g: Any, second: int) -> "Optional[np.ndarray]":
+        """Rows that are added to what is zero: if no two to the same."""
+        both, rows_of = operands[1].both(), operands[2]  # type: ignore[union-attr]
+        if both is None or not isinstance(rows_of, Moved):
+            return None
+        along = np.asarray((rows_of.one, rows_of.two)[second], np.int32).reshape([-1 if i == rows_of.axis else 1 for i in range(len(shape(g.invars[2])))])
+        zero = jnp.zeros(shape(g.invars[0]), g.invars[0].aval.dtype)
+        if zero.dtype.itemsize < 4:
+            return None
+        try:
+            sums = [np.asarray(_bound(g, [zero, both[second], jnp.asarray(np.broadcast_to(x, shape(g.invars[2])), zero.dtype)])[0]).astype(np.int32) for x in (along + 1, along * 0 + 1)]
+        except Exception:
+            return None
+        return sums[0] - 1 if sums[1].max(initial=0) <= 1 else None
+
     def numbers(g: Any, second: int) -> "Optional[np.ndarray]":
+        if g.primitive.name in _ADDS:
+            return added(g, second)
         given = []
         for v, x in zip(g.invars, operands):
             if isinstance(x, Moved):
@@ -208,7 +229,7 @@ def moved(e: Any, f: Any, operands: "Sequence[Union[Moved, Known, None]]", index
     one, two = numbers(e, 0), numbers(f, 1)
     if one is None or two is None:
         return None
-    axis, pure = axes.pop(), e.primitive.name not in _JOINS and all(x.pure for x in operands if isinstance(x, Moved))
+    axis, pure = axes.pop(), e.primitive.name not in (*_JOINS, *_ADDS) and all(x.pure for x in operands if isinstance(x, Moved))
     if e.primitive.name == "gather":
         varies = [i for i in range(two.ndim) if (two != two.take([0], i)).any()]
         if not varies and two.size:  # of one row
