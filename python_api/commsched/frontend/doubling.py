@@ -24,12 +24,12 @@ from jax.extend.core import ClosedJaxpr, Literal
 
 from ..errors import FrontEndError, MixedSamples
 from ..job import current
-from . import loops
+from . import loops, orders
 from .doubling_rules import SAME, UNKNOWN, ZERO, Factor, Other, Place, common, constant, dimension_of_samples, result, shape
 from .jax_gradient import gradient_p, marking
 from .mixing_rules import EACH, NONE, NUMBER, PLACE, TOGETHER, Blend, Kind, SUM, Mixed, Moved, Placed, Some, in_order, joined
 from .mixing_rules import result as kind_of_result
-from .orders import Shuffled, by_order, factor_of, geometry, inverse, is_drawn, joined_again, order_of_sort, split, then, uniform
+from .orders import Shuffled, by_order, factor_of, geometry, inverse, is_drawn, joined_again, order_of_sort, split, then
 from .places import Known, comes_again, computed, is_place
 
 
@@ -154,7 +154,7 @@ class _Walk:
             if not geometry(e, f, at):
                 return None
             of = 0 if e.primitive.name == "gather" else 2
-            same = uniform(e.invars[of], f.invars[of], factors[of], known[of])
+            same = orders.uniform(e.invars[of], f.invars[of], factors[of], known[of])
             kind = in_order(kinds[of], at.order if of == 0 else inverse(at.order), e, same)
             if e.primitive.name in ("scatter-add", "scatter_add"):
                 kind = joined([kinds[0], kind], e)
@@ -169,7 +169,7 @@ class _Walk:
                 return Value(Place(-1, found), NONE if found and is_drawn(found) else Mixed(e) if found else Placed(e))
             if i < e.params["num_keys"] and kinds[i] == NONE:
                 return Value(factors[i], None)  # random numbers from the smallest to the largest
-            return Value(factors[i], in_order(kinds[i], order, e, uniform(e.invars[i], f.invars[i], factors[i], known[i])))
+            return Value(factors[i], in_order(kinds[i], order, e, orders.uniform(e.invars[i], f.invars[i], factors[i], known[i])))
         return [of_operand(i) for i in range(len(values))]
 
     def scan(self, e: Any, f: Any, values: "list[Value]") -> "list[Value]":
@@ -196,7 +196,7 @@ class _Walk:
         given, begin, rows = values[:consts], values[consts:consts + count], values[consts + count:]
         how = [loops.carried(e.params["jaxpr"].jaxpr, consts, i) for i in range(count)]
         rest = zip(e.invars[consts + count:], f.invars[consts + count:], rows)
-        one = [Value(x.factor, loops.of_one(x.kind, x.factor, uniform(v, w, x.factor, x.known))) for v, w, x in rest]
+        one = [Value(x.factor, loops.of_one(x.kind, x.factor, orders.uniform(v, w, x.factor, x.known))) for v, w, x in rest]
         given = [x._replace(kind=x.kind if loops.all_kinds([x.kind]) else None, known=None) for x in given]
         inside = [loops.inside_kind(h, x.kind, e) for h, x in zip(how, begin)]
         while True:

@@ -16,7 +16,8 @@ import jax
 import numpy as np
 
 from .doubling_rules import _COMPARED, _PLAIN, _RULES, SAME, ZERO, Other, Place, dimension_of_samples, shape
-from .orders import Shuffled, is_drawn, is_split, then, uniform
+from . import orders
+from .orders import Shuffled, is_drawn, is_split, then
 from .places import Known, Moved, moved, moves, own, own_rows, pairs_come_again
 
 
@@ -328,7 +329,7 @@ def _with_shuffled(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], 
     if isinstance(found, (Moved, Some)):  # some of them: of those that are drawn, the mean is to be expected
         return None if first.drawn() or name not in ("slice", "dynamic_slice") else Mixed(e)
     if not first.drawn() and name not in _LINEAR and found in (EACH, SUM):
-        weights = [uniform(v, w, x, y) for v, w, x, y, k in zip(e.invars, f.invars, factors, known or [None] * len(kinds), kinds) if k == NONE]
+        weights = [orders.uniform(v, w, x, y) for v, w, x, y, k in zip(e.invars, f.invars, factors, known or [None] * len(kinds), kinds) if k == NONE]
         if False in weights:
             return Mixed(e)
         found = None if None in weights else found
