@@ -130,7 +130,11 @@ def test_these_are_what_they_are_called(reduce, mean):
 def test_planted_faults_are_found(monkeypatch, fault):
     monkeypatch.setattr(mixing_rules, *fault)
     _, _, (params, *batch) = draw(0)
+    def of_loss(reduce):
+        traces = (jax.make_jaxpr(lambda p, *b: loss_of(reduce)(p, *b))(params, *b) for b in (batch, twice(batch)))
+        return doubling.followed(*traces)[1]
     found = {n: {type(v.kind) if isinstance(v.kind, tuple) else v.kind for v in claims(loss_of(reduce), params, batch)} for n, reduce in (MIXED | MEANS).items()}
+    found["root of mean"] = {type(v.kind) for v in of_loss(MIXED["root of mean"])}  # its gradient is a product too
     assert any(mixing_rules.Mixed not in found[n] for n in MIXED) or any(not found[n] <= set(MEAN_OF_PARTS) for n in MEANS)
 
 
