@@ -81,6 +81,12 @@ def _of_finite(e: Any, values: "list[Value]") -> Factor:
     return 1.0 if itself == (name == "eq") else ZERO
 
 
+def _by_identity(factor: Factor, known: "Sequence[Optional[Known]]") -> Factor:
+    """Of a product with a multiple of the identity."""
+    both = next((x for x in (k.both() for k in known if k is not None) if x is not None), None)
+    return factor if both is not None and np.ndim(both[0]) == 2 and np.asarray(both[0]).flat[0] == np.asarray(both[1]).flat[0] else UNKNOWN
+
+
 class _Walk:
     def __init__(self) -> None:
         self.gradients: "list[Value]" = []
@@ -144,7 +150,12 @@ class _Walk:
             return [Value(factor, kind_of_result(e, f, kinds, factors, known, factor) if kinds else Placed(e))]
         if e.primitive.name == "split":
             return [Value(factor, kind_of_result(e, f, kinds, factors, known, factor, i)) for i in range(len(e.outvars))]
-        return [Value(factor, kind_of_result(e, f, kinds, factors, known, factor))] * len(e.outvars)
+        kind = kind_of_result(e, f, kinds, factors, known, factor)
+        if factor is UNKNOWN and isinstance(kind, Moved) and kind.twice():
+            factor = common([x for x, k in zip(factors, kinds) if k == EACH or isinstance(k, Moved)])
+        if factor is UNKNOWN and name == "dot_general" and kind in (EACH, SUM) and NONE in kinds:
+            factor = _by_identity(factors[kinds.index(kind)] if kind == EACH and EACH in kinds else UNKNOWN, known)
+        return [Value(factor, kind)] * len(e.outvars)
 
     def ordered(self, e: Any, f: Any, values: "list[Value]") -> "Optional[list[Value]]":
         """Of a sort along the samples, or of what takes or sets them in such an order; None if it is something else."""
@@ -195,6 +206,7 @@ class _Walk:
         consts, count, before = e.params["num_consts"], e.params["num_carry"], len(self.gradients)
         given, begin, rows = values[:consts], values[consts:consts + count], values[consts + count:]
         how = [loops.carried(e.params["jaxpr"].jaxpr, consts, i) for i in range(count)]
+        rows, order = loops.in_one_order(rows)
         rest = zip(e.invars[consts + count:], f.invars[consts + count:], rows)
         one = [Value(x.factor, loops.of_one(x.kind, x.factor, orders.uniform(v, w, x.factor, x.known))) for v, w, x in rest]
         given = [x._replace(kind=x.kind if loops.all_kinds([x.kind]) else None, known=None) for x in given]
@@ -210,7 +222,9 @@ class _Walk:
         follows = any(k == SUM and not h.same for h, k in zip(how, inside))
         ends = [Value(loops.factor_at_the_end(h, x.factor, y.factor), loops.at_the_end(h, x.kind, y.kind, k, e))
                 for h, x, y, k in zip(how, begin, out, inside)]
-        return ends + [Value(x.factor, loops.of_all(x.kind, follows, e)) for x in out[count:]]
+        ends = [x._replace(kind=loops.all_of(x.kind, order)) for x in ends]
+        beside = [loops.of_all(x.kind, follows, e) for x in out[count:]]
+        return ends + [Value(x.factor, order if k == EACH else k) for x, k in zip(out[count:], beside)]
 
     def repeated(self, e: Any, f: Any, values: "list[Value]") -> "list[Value]":
         """While a condition holds that is the same for any batch."""

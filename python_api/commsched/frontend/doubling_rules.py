@@ -324,7 +324,7 @@ def result(e: Any, f: Any, factors: "list[Factor]") -> Factor:
     if rule is not None:
         return rule(e, f, factors)
     if name in _LINEAR:
-        moved = name == "rev" and _samples(e, f, 0) in e.params["dimensions"]
+        moved = name == "rev" and _samples(e, f, 0) in e.params["dimensions"] and not isinstance(factors[0], float)
         rounded = name == "convert_element_type" and isinstance(factors[0], float) and not (
             jax.dtypes.issubdtype(e.params["new_dtype"], np.inexact) or _is_same(factors))
         return UNKNOWN if moved or rounded else factors[0]

@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Optional, Sequence
 
 from .doubling_rules import UNKNOWN, ZERO, dimension_of_samples, shape
-from .mixing_rules import EACH, NONE, PLACE, SUM, Blend, Kind, Mixed, Placed
+from .mixing_rules import EACH, NONE, PLACE, SUM, Blend, Kind, Mixed, Moved, Placed
+from .orders import Shuffled
 
 _PASSED = {"add", "add_any", "convert_element_type", "copy", "copy_p", "reduce_precision"}
 
@@ -43,6 +44,22 @@ def over_samples(e: Any, f: Any) -> bool:
         return False
     first = e.params["num_consts"] + e.params["num_carry"]
     return all(dimension_of_samples(shape(v), shape(w)) == 0 for v, w in zip(e.invars[first:], f.invars[first:]))
+
+
+def in_one_order(values: "Sequence[Any]") -> "tuple[list[Any], Kind]":
+    """Values of which samples are taken as EACH, and the kind they have: in another order, if that is the same of all."""
+    kinds = [v.kind for v in values if v.kind == EACH or isinstance(v.kind, (Moved, Shuffled))]
+    other = [k for k in kinds if k != EACH]
+    if not other:
+        return list(values), EACH
+    first = other[0]
+    alike = len(other) == len(kinds) and all(k.like(first) if isinstance(k, Moved) and isinstance(first, Moved) else k[:1] == first[:1] for k in kinds)
+    return [v._replace(kind=(EACH if alike else None) if v.kind in kinds else v.kind) for v in values], first if alike else None
+
+
+def all_of(kind: Kind, order: Kind) -> Kind:
+    """Of a sum over the samples, of which some may not be there."""
+    return None if kind == SUM and isinstance(order, Moved) and not (order.comes_again() and order.pure) else kind
 
 
 def of_one(kind: Kind, factor: Any, uniform: Optional[bool]) -> Kind:

@@ -253,7 +253,7 @@ def _rows_added_up(rows: Moved) -> Kind:
     return Some(counts[0], counts[1], rows.by)
 
 
-def _with_moved(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any]) -> Kind:
+def _with_moved(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "Sequence[Optional[Known]]" = ()) -> Kind:
     """Of rows that have been moved: as of EACH, where all that depend on the samples have been moved alike."""
     some = [k for k in kinds if isinstance(k, Moved)]
     name, first = e.primitive.name, some[0]
@@ -264,7 +264,7 @@ def _with_moved(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any]) -> 
     if not others and all(k.like(first) for k in some):
         if all(k == first for k in some) and name in _LINEAR and shape(e.outvars[0]) == shape(e.invars[0]):
             return first
-        found = result(e, f, [EACH if isinstance(k, Moved) else k for k in kinds], factors)
+        found = result(e, f, [EACH if isinstance(k, Moved) else k for k in kinds], factors, known if name == "dot_general" else ())
         if found == EACH:
             axis = dimension_of_samples(shape(e.outvars[0]), shape(f.outvars[0]))
             return None if axis is None or axis < 0 else first._replace(axis=axis, pure=all(k.pure for k in some))
@@ -276,14 +276,23 @@ def _with_moved(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any]) -> 
         found = result(e, f, [EACH if isinstance(k, Moved) else k for k in kinds], factors)
         alike = len({x.rows for x in both if x is not None}) == 1
         again = not alike or all(pairs_come_again(a, b) for a in both for b in both if a is not None and b is not None)
-        return Mixed(e, PLACE) if found in (EACH, SUM) and not again else None
+        return found if isinstance(found, Mixed) else Mixed(e, PLACE) if found in (EACH, SUM) and not again else None
     if any(isinstance(k, Placed) for k in others) and all(isinstance(k, Placed) or k == EACH for k in others):
         return _bent(kinds, e) if name not in _APART else None
     return _bent(kinds, e) if any(map(_together, others)) else None
 
 
+def _as_order(rows: Moved) -> "Optional[tuple[Any, ...]]":
+    """Of all rows, moved by their places: the same of the same places."""
+    complete = sorted(rows.one) == list(range(rows.rows)) and sorted(rows.two) == list(range(2 * rows.rows)) and rows.axis == 0 and rows.pure
+    return ((("places", rows.one, rows.two), True, True),) if complete else None
+
+
 def in_order(kind: Kind, order: "tuple[Any, ...]", e: Any, same: Optional[bool]) -> Kind:
     """Of rows that are put into an order. same: whether they are equal."""
+    moved_before = _as_order(kind) if isinstance(kind, Moved) else None
+    if moved_before is not None:
+        kind = Shuffled(moved_before, e)
     if kind == EACH or isinstance(kind, Shuffled):
         order = then(kind.order if isinstance(kind, Shuffled) else (), order)
         return Shuffled(order, e) if order else EACH
@@ -318,9 +327,13 @@ def _with_shuffled(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], 
         if isinstance(k, Shuffled) and (dimension_of_samples(shape(v), shape(w)) or 0) < 0:
             return None
     others = [k for k in kinds if k != NONE and not (isinstance(k, Shuffled) and k.order == first.order)]
+    if name in ("gather", "scatter", "scatter-add", "scatter_add") and isinstance(kinds[1], Placed):
+        again = result(e, f, [EACH if isinstance(k, Shuffled) else k for k in kinds], factors, known, factor, index)
+        places = _as_order(again) if isinstance(again, Moved) else None
+        return Shuffled(then(first.order, places), e) if places else first if again == EACH else None
     if any(isinstance(k, (Placed, Shifted, Moved, Some)) for k in others):
         return Mixed(e) if name not in _LINEAR and not first.drawn() and all(isinstance(k, Placed) for k in others) else None
-    found = result(e, f, [EACH if isinstance(k, Shuffled) else k for k in kinds], factors, (), factor, index)
+    found = result(e, f, [EACH if isinstance(k, Shuffled) else k for k in kinds], factors, known if name == "dot_general" else (), factor, index)
     if is_split(first.order) and (found == SUM or not _keeps_micro_batches(e, f, kinds)):
         return found if isinstance(found, Mixed) or found == SUM and _all_micro_batches(e, f, kinds) else Blend(e) if name in ("reduce_sum", "dot_general") else None
     if others:
@@ -383,7 +396,7 @@ def result(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "
         if there is not None:
             return EACH if there.in_place() and there.pure else there
     if any(isinstance(k, Moved) for k in kinds):
-        return _with_moved(e, f, kinds, factors)
+        return _with_moved(e, f, kinds, factors, known)
     if _other_for_more(e, factors, factor):
         return Mixed(e, NUMBER)
     pairs = kinds.count(EACH) > 1 and dimension_of_samples(shape(e.outvars[0]), shape(f.outvars[0])) is None

@@ -97,7 +97,7 @@ def joined_again(e: Any, f: Any, kind: Any) -> "Optional[tuple[Any, ...]]":
 
 
 def is_split(order: "tuple[Any, ...]") -> bool:
-    return any(isinstance(where[0], str) for where, _, _ in order)
+    return any(where[:1] == ("micro-batches",) for where, _, _ in order)
 
 
 def factor_of(e: Any, factors: Sequence[Any]) -> Any:

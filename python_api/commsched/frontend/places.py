@@ -116,6 +116,10 @@ class Moved(NamedTuple):
         """Whether the rows of two parts are those of both, in some order."""
         return sorted(self.again()) == sorted(self.two)
 
+    def twice(self) -> bool:
+        """Whether the second trace has the rows of the first twice, if those are the same twice."""
+        return self.pure and min(self.two, default=-1) >= 0 and tuple(r % self.rows for r in self.two) == (*self.one, *self.one)
+
     def like(self, other: "Moved") -> bool:
         return self[:3] == other[:3]
 
