@@ -162,7 +162,7 @@ class _Walk:
         factors, kinds, known = [v.factor for v in values], [v.kind for v in values], [v.known for v in values]
         if e.primitive.name != "sort":
             at = factors[1]
-            if not geometry(e, f, at):
+            if not isinstance(at, Place) or not geometry(e, f, at):
                 return None
             of = 0 if e.primitive.name == "gather" else 2
             same = orders.uniform(e.invars[of], f.invars[of], factors[of], known[of])
@@ -175,8 +175,9 @@ class _Walk:
             return None
 
         def of_operand(i: int) -> Value:
-            if isinstance(factors[i], Place):
-                found = then(factors[i].order, order)
+            place = factors[i]
+            if isinstance(place, Place):
+                found = then(place.order, order or ())
                 return Value(Place(-1, found), NONE if found and is_drawn(found) else Mixed(e) if found else Placed(e))
             if i < e.params["num_keys"] and kinds[i] == NONE:
                 return Value(factors[i], None)  # random numbers from the smallest to the largest

@@ -193,8 +193,9 @@ def _joined(e: Any, factors: "list[Factor]") -> Factor:
         return common(factors)
     at, others = places[0], [x for x in factors if not isinstance(x, Place)]
     widths = [shape(v)[e.params["dimension"]] for v in e.invars]
-    alone = factors[at].column < 0 and widths[at] == 1 and _is_same(others)
-    return factors[at]._replace(column=sum(widths[:at])) if alone else UNKNOWN
+    place = factors[at]
+    alone = isinstance(place, Place) and place.column < 0 and widths[at] == 1 and _is_same(others)
+    return place._replace(column=sum(widths[:at])) if isinstance(place, Place) and alone else UNKNOWN
 
 
 def _broadcast(e: Any, f: Any, factors: "list[Factor]") -> Factor:

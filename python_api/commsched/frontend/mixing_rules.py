@@ -98,8 +98,8 @@ def joined(kinds: Sequence[Kind], by: Any) -> Kind:
     found = sorted({k for k in kinds if isinstance(k, str) and k != NONE})
     others = [k for k in kinds if not isinstance(k, str)]
     if any(isinstance(k, Shuffled) for k in others):
-        return (others[0] if not found and all(isinstance(k, Shuffled) and k.order == others[0].order for k in others)
-                else Blend(by) if all(isinstance(k, (Shuffled, Blend)) for k in others) else None)
+        orders_of = {k.order if isinstance(k, Shuffled) else None for k in others}
+        return (others[0] if not found and len(orders_of) == 1 else Blend(by) if all(isinstance(k, (Shuffled, Blend)) for k in others) else None)
     if any(isinstance(k, (Moved, Some)) for k in others):
         return _of_rows(found, others, by)
     if any(isinstance(k, (Placed, Shifted)) for k in others):
@@ -165,7 +165,7 @@ def _added_up(kind: Kind) -> Kind:
 
 def _known(e: Any, f: Any, factors: Sequence[Any]) -> bool:
     """Whether the samples stay apart, or are added up, by doubling's rule for the operation."""
-    given = [x if isinstance(x, Place) else 1.0 for x in factors]
+    given: "list[Any]" = [x if isinstance(x, Place) else 1.0 for x in factors]
     if e.primitive.name in ("scatter-add", "scatter_add"):
         given[0] = ZERO  # what is added up may be a sum over the samples beside it
     return _RULES[e.primitive.name](e, f, given) is not None
@@ -342,7 +342,8 @@ def _with_shuffled(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], 
     if isinstance(found, (Moved, Some)):  # some of them: of those that are drawn, the mean is to be expected
         return None if first.drawn() or name not in ("slice", "dynamic_slice") else Mixed(e)
     if not first.drawn() and name not in _LINEAR and found in (EACH, SUM):
-        weights = [orders.uniform(v, w, x, y) for v, w, x, y, k in zip(e.invars, f.invars, factors, known or [None] * len(kinds), kinds) if k == NONE]
+        weights = [orders.uniform(v, w, x, y) for v, w, x, y, k in zip(e.invars, f.invars, factors, known or [None] * len(kinds), kinds)
+                   if k == NONE and (name != "dot_general" or dimension_of_samples(shape(v), shape(w)) is not None)]
         if False in weights:
             return Mixed(e)
         found = None if None in weights else found
