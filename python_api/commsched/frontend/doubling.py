@@ -153,8 +153,8 @@ class _Walk:
         kind = kind_of_result(e, f, kinds, factors, known, factor)
         if factor is UNKNOWN and isinstance(kind, Moved) and kind.twice():
             factor = common([x for x, k in zip(factors, kinds) if k == EACH or isinstance(k, Moved)])
-        if factor is UNKNOWN and name == "dot_general" and kind in (EACH, SUM) and NONE in kinds:
-            factor = _by_identity(factors[kinds.index(kind)] if kind == EACH and EACH in kinds else UNKNOWN, known)
+        if factor is UNKNOWN and name == "dot_general" and (kind == EACH or isinstance(kind, Shuffled)) and NONE in kinds:
+            factor = _by_identity(next((x for x, k in zip(factors, kinds) if k != NONE), UNKNOWN), known)
         return [Value(factor, kind)] * len(e.outvars)
 
     def ordered(self, e: Any, f: Any, values: "list[Value]") -> "Optional[list[Value]]":
