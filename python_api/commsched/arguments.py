@@ -8,13 +8,13 @@ import math
 import numbers
 import operator
 import os
-from typing import Any, Sequence, Union
+from typing import Any, Iterable, Sequence
 
 import numpy as np
 
 from .errors import CommSchedError, FrontEndError
 
-_Error = Union["type[CommSchedError]", "type[ValueError]"]
+_Error = "type[CommSchedError]"
 MOST = (1 << 63) - 1  # that the compiler and the runtime can count
 
 
@@ -22,6 +22,12 @@ def shown(value: Any) -> str:
     """For a message: in one line, and not too long."""
     text = " ".join(repr(value).split())
     return text if len(text) <= 100 else text[:97] + "..."
+
+
+def listed(names: "Iterable[str]") -> str:
+    """For a message: some names, or that there are none."""
+    text = ", ".join(names) or "of which there are none"
+    return text if len(text) <= 200 else text[:197] + "..."
 
 
 def check_switch(name: str, value: Any, error: _Error = FrontEndError) -> bool:
@@ -44,12 +50,29 @@ def check_integer(name: str, value: Any, least: int = 0, most: int = MOST, error
     return operator.index(value)
 
 
+def check_seed(value: Any) -> int:
+    """Where drawing begins: any integer of 64 bits."""
+    if not is_integer(value):
+        raise FrontEndError(f"seed must be an integer of 64 bits, got: {shown(value)}")
+    return operator.index(value)
+
+
 def check_number(name: str, value: Any, what: str = "not negative", error: _Error = FrontEndError) -> float:
     """A finite number that is "not negative" or "positive"."""
-    if (isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real) or not math.isfinite(value)
-            or value < 0 or (value == 0 and what == "positive")):
+    number = as_float(value)
+    if number is None or not math.isfinite(number) or number < 0 or (number == 0 and what == "positive"):
         raise error(f"{name} must be a number, finite and {what}, got: {shown(value)}")
-    return float(value)
+    return number
+
+
+def as_float(value: Any) -> "float | None":
+    """A number of any type, bool not among them, as Python's own, whose repr is that of a number; None of what is none, or too large."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return None
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str], error: _Error = FrontEndError) -> str:
@@ -58,6 +81,28 @@ def check_choice(name: str, value: Any, choices: Sequence[str], error: _Error = 
         raise error(f"{name} must be one of {', '.join(choices)}, got: "
                     f"{value if isinstance(value, str) and value and value.isprintable() else shown(value)}")
     return value
+
+
+def check_text(name: str, value: Any, error: _Error = FrontEndError) -> str:
+    """A text of one line for the runtime, which ends one at a zero byte."""
+    if not isinstance(value, str) or "\0" in value or len(value.splitlines()) > 1 or not _has_bytes(value):
+        raise error(f"{name} must be a text of one line, got: {shown(value)}")
+    return value
+
+
+def _has_bytes(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
+        return False
+    return True
+
+
+def check_bytes(name: str, value: Any, error: _Error = FrontEndError) -> bytes:
+    """Bytes of any kind, as a copy where they are not Python's own."""
+    if not isinstance(value, (bytes, bytearray, memoryview)):
+        raise error(f"{name} must be bytes, got: {shown(value)}")
+    return bytes(value)
 
 
 def check_path(name: str, value: Any, error: _Error = FrontEndError) -> str:

@@ -51,7 +51,8 @@ class Cluster:
     def __post_init__(self):
         for field in ("nodes", "devices", "gflops", "gb_per_s", "mbit_per_s", "latency_ns", "intra_mbit_per_s",
                       "intra_latency_ns", "machine_ranks"):
-            check_integer(f"{field} of a cluster", getattr(self, field), 0 if field.endswith("latency_ns") else 1)
+            least = 0 if field.endswith("latency_ns") else 1
+            object.__setattr__(self, field, check_integer(f"{field} of a cluster", getattr(self, field), least))
         if not isinstance(self.kind, str) or self.kind not in ("cpu", "cuda"):
             raise FrontEndError(f"kind of a cluster must be \"cpu\" or \"cuda\", got: {shown(self.kind)}")
         if not isinstance(self.name, str) or not re.fullmatch(r"[A-Za-z_][\w.$-]*", self.name, re.ASCII):

@@ -13,6 +13,7 @@ from . import tools
 from .arguments import check_integer, check_switch, is_integer, shown
 from .cluster import Cluster
 from .costs import Costs, GuessedCosts, measured
+from .errors import FrontEndError
 from .frontend.base import Description
 from .strategy import AllReduce, Strategy
 
@@ -62,10 +63,10 @@ class CompiledStep:
         workers: for another number of workers; cluster: with the cs.cluster operation.
         """
         if not is_integer(level, 0, 2):
-            raise ValueError(f"level must be 0, 1 or 2, got: {shown(level)}")
+            raise FrontEndError(f"level must be 0, 1 or 2, got: {shown(level)}")
         check_switch("cluster", cluster)
         if not cluster and level != 0:
-            raise ValueError(f"cluster=False must go with level 0, got: level {level}, which is made for a cluster")
+            raise FrontEndError(f"cluster=False must go with level 0, got: level {level}, which is made for a cluster")
         workers = self.workers if workers is None else check_integer("the number of workers", workers, 1)
         text = self._level0(workers, self._cluster(workers) if cluster and self.cluster else None)
         if level == 0:

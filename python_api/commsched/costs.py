@@ -15,6 +15,7 @@ from typing import Any, Mapping, Sequence, Union
 import numpy as np
 
 from . import tools
+from .arguments import check_switch, shown
 from .check import save
 from .errors import FrontEndError, ToolError
 
@@ -37,8 +38,7 @@ class Costs:
 
     @staticmethod
     def of(profile: Any, calibration: Any, calibrate: Any, given: bool) -> "Costs":
-        if not isinstance(calibrate, bool):
-            raise FrontEndError(f"calibrate must be True or False, got: {calibrate!r}")
+        calibrate = check_switch("calibrate", calibrate)
         costs = Costs(_paths("profile", profile), _paths("calibration", calibration), calibrate, given)
         if calibrate and (costs.profile or costs.calibration):
             raise FrontEndError("calibrate=True measures profile and calibration: it goes without files of them")
@@ -59,7 +59,7 @@ def _paths(name: str, value: Union[None, str, os.PathLike, Sequence]) -> "tuple[
     paths = []
     for path in values:
         if not isinstance(path, (str, os.PathLike)):
-            raise FrontEndError(f"{name} must be a file or several, got: {value!r}")
+            raise FrontEndError(f"{name} must be a file or several, got: {shown(value)}")
         path = os.path.abspath(os.fspath(path))
         if not os.path.isfile(path):
             raise FrontEndError(f"{name} must be a file, got: {path}, which is none")

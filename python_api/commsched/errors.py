@@ -24,6 +24,12 @@ class UnsupportedOp(FrontEndError):
         super().__init__(f"{location.replace(chr(34), '') + ': ' if location else ''}operation {name} is not supported")
 
 
+class UnknownName(FrontEndError, KeyError):
+    """There is nothing of the name that an argument has."""
+
+    __str__ = Exception.__str__  # not a KeyError's, which quotes it
+
+
 class MixedSamples(UserWarning):
     """The gradients of a step are no means over the samples of the batch, such as those of a loss of all pairs, behind a batch norm, or with weights by the
     samples' places: each worker has those of its part, and their mean is another one than that of one device on the whole batch. Or a metric is

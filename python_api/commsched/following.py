@@ -13,14 +13,30 @@ import sys
 import time
 from typing import Any, Iterable, Iterator, Mapping, Optional, Protocol, Sequence
 
-from .arguments import check_path, check_switch, shown
+import numpy as np
+
+from .arguments import as_float, check_integer, check_path, check_switch, shown
 from .errors import FrontEndError
+from .frontend.base import free_name
 
 
 class Writer(Protocol):
     """Gets the metrics of every step, in order; steps count from 1, over all runs of the program."""
 
     def write(self, step: int, metrics: Mapping[str, float]) -> None: ...
+
+
+def _numbers(metrics: Any) -> "dict[str, float]":
+    """What a step has of metrics. Raises FrontEndError."""
+    if not isinstance(metrics, Mapping):
+        raise FrontEndError(f"metrics must be numbers by name, got: {shown(metrics)}")
+    found = {}
+    for name, value in metrics.items():
+        number = as_float(value)
+        if not isinstance(name, str) or number is None:
+            raise FrontEndError(f"metrics must be numbers by name, got: {shown(name)}: {shown(value)}")
+        found[name] = number
+    return found
 
 
 class JsonLines:
@@ -33,8 +49,10 @@ class JsonLines:
         self._file = open(check_path("path", path), "a", encoding="utf-8")
 
     def write(self, step: int, metrics: Mapping[str, float]) -> None:
-        """One line: the step's number from 1, the time in seconds since 1970, and the metrics; null for what is not finite."""
-        values = {n: v if math.isfinite(v) else None for n, v in metrics.items()}
+        """One line: the step's number from 1, the time in seconds since 1970, and the metrics; null for what is not finite. Metrics called
+        "step" or "time" have a "_" behind their names."""
+        step, taken = check_integer("step", step), {"step", "time"}
+        values = {free_name(n, taken): v if math.isfinite(v) else None for n, v in _numbers(metrics).items()}
         self._file.write(json.dumps({"step": step, "time": round(time.time(), 3), **values}) + "\n")
         self._file.flush()
 
@@ -53,9 +71,11 @@ class TensorBoard:
         self._event(_field(3, b"brain.Event:2"))
 
     def write(self, step: int, metrics: Mapping[str, float]) -> None:
-        """One event with a scalar (float32) for each metric."""
-        values = b"".join(_field(1, _field(1, name.encode()) + b"\x15" + struct.pack("<f", value))
-                          for name, value in metrics.items())
+        """One event with a scalar (float32, infinite where that has no such number) for each metric."""
+        step = check_integer("step", step)
+        with np.errstate(over="ignore"):
+            values = b"".join(_field(1, _field(1, name.encode()) + b"\x15" + struct.pack("<f", np.float32(value)))
+                              for name, value in _numbers(metrics).items())
         self._event(b"\x10" + _varint(step) + _field(5, values))
 
     def _event(self, content: bytes) -> None:

@@ -15,10 +15,11 @@ import sys
 import threading
 import time
 import weakref
+import zlib
 from typing import Any, Callable, Iterator, Optional, Sequence
 
 from . import errors
-from .arguments import check_choice, check_path, check_switch, is_integer, shown
+from .arguments import as_float, check_bytes, check_choice, check_path, check_switch, check_text, is_integer, shown
 from .errors import CommSchedError, Interrupted, JobError, RuntimeFailure
 from .native import JobOptions, library
 
@@ -109,15 +110,16 @@ def job_options(*, rank: Optional[int] = None, size: Optional[int] = None, trans
         raise JobError("rank and size go together")
     if deadline is None:
         deadline = _deadline_of_environment()
-    if isinstance(deadline, bool) or not isinstance(deadline, (int, float)) or not 0 < deadline <= 1e7:
+    seconds = as_float(deadline)
+    if seconds is None or not 0 < seconds <= 1e7:
         raise JobError(f"deadline must be a positive number of seconds, got: {shown(deadline)}")
     if peers is not None and (not isinstance(peers, (tuple, list)) or not peers
                               or not all(isinstance(peer, str) and peer and "," not in peer for peer in peers)):
         raise JobError(f"peers must be a list of addresses, got: {shown(peers)}")
     text = {"transport": transport, "peers": ",".join(peers) if peers else None, "master": master, "token": token, **given}
-    return JobOptions(struct_size=ctypes.sizeof(JobOptions), rank=-1 if rank is None else rank, size=size or 0,
-                      port=port or 0, membership=-1 if membership is None else membership, insecure=bool(insecure),
-                      listen_any=bool(listen_any), deadline_seconds=float(deadline),
+    return JobOptions(struct_size=ctypes.sizeof(JobOptions), rank=-1 if rank is None else int(rank), size=int(size or 0),
+                      port=int(port or 0), membership=-1 if membership is None else int(membership), insecure=bool(insecure),
+                      listen_any=bool(listen_any), deadline_seconds=seconds,
                       **{n: os.fsencode(v) for n, v in text.items() if v is not None})
 
 
@@ -198,18 +200,20 @@ class Job:
     def broadcast(self, what: str, data: bytes = b"") -> bytes:
         """The bytes of rank 0, on all ranks. what: said in errors, the same on all ranks."""
         size = ctypes.c_size_t()
+        said, data = _said(what), check_bytes("data", data, JobError)
         with self._lock:
             handle = self._alive()
-            pointer = waited(lambda: self._lib.cs_job_broadcast(handle, what.encode(), data, len(data), ctypes.byref(size)),
+            pointer = waited(lambda: self._lib.cs_job_broadcast(handle, said, data, len(data), ctypes.byref(size)),
                               lambda p: p is None)
             return ctypes.string_at(pointer, size.value)
 
     def gather(self, what: str, data: bytes = b"") -> "Optional[list[bytes]]":
         """On rank 0 the bytes of all ranks, by rank; on others None."""
         sizes = (ctypes.c_uint64 * self.size)()
+        said, data = _said(what), check_bytes("data", data, JobError)
         with self._lock:
             handle = self._alive()
-            pointer = waited(lambda: self._lib.cs_job_gather(handle, what.encode(), data, len(data), sizes),
+            pointer = waited(lambda: self._lib.cs_job_gather(handle, said, data, len(data), sizes),
                               lambda p: p is None)
             if self.rank != 0:
                 return None
@@ -222,6 +226,7 @@ class Job:
     def calibrate(self, plan: bytes) -> bytes:
         """All ranks: measures the links between them, compute beside them, and the devices of a plan for CUDA, in some seconds for
         each link. plan: of rank 0. On rank 0 the file of cs-run --calibrate, on others nothing."""
+        plan = check_bytes("plan", plan, JobError)
         with self._lock:
             handle = self._alive()
             return waited(lambda: self._lib.cs_job_calibrate(handle, plan, len(plan)), lambda p: p is None)
@@ -283,6 +288,7 @@ class Job:
 
     def abort(self, why: str) -> None:
         """Tells the other ranks in one line why this one gives up, upon which what they do with it fails."""
+        why = one_line("why", why, JobError)
         if self._handle and self._process == os.getpid():
             for session in list(self._sessions):
                 with contextlib.suppress(RuntimeFailure):
@@ -316,6 +322,19 @@ class Job:
 
     def __exit__(self, kind, error, trace) -> None:
         self.close()
+
+
+def _said(what: Any) -> bytes:
+    """What a call is named by: the ranks compare 31 bytes of it, in which a longer one has a checksum of the rest."""
+    said = check_text("what", what, JobError).encode()
+    return said if len(said) < 32 else b"%s %08x" % (said[:22].decode(errors="ignore").encode(), zlib.crc32(said))
+
+
+def one_line(name: str, text: Any, error: "type[RuntimeFailure]") -> str:
+    """A reason, which may have been of several lines."""
+    if not isinstance(text, str) or not text.strip():
+        raise error(f"{name} must be a text, got: {shown(text)}")
+    return check_text(name, " ".join(text.replace("\0", " ").split()), error)
 
 
 def _packed(error: Exception) -> bytes:

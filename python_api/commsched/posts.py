@@ -10,9 +10,9 @@ import os
 import threading
 from typing import Any, Callable, Optional, Sequence
 
-from .arguments import check_choice, check_number, is_integer, shown
+from .arguments import check_choice, check_number, check_text, is_integer, shown
 from .errors import CommSchedError, JobError, RuntimeFailure
-from .job import Job, waited
+from .job import Job, one_line, waited
 from .native import PostOptions, library
 
 KINDS = {name: i for i, name in enumerate(("all_reduce", "reduce_scatter", "all_gather", "broadcast", "all_to_all", "send",
@@ -65,13 +65,12 @@ class Posts:
     def __init__(self, job: Job, deadline: Optional[float] = None):
         if not isinstance(job, Job):
             raise JobError(f"job must be what init() has returned, got: {shown(job)}")
-        if deadline is not None:
-            check_number("deadline", deadline, "positive", JobError)
+        seconds = 0.0 if deadline is None else check_number("deadline", deadline, "positive", JobError)
         self.rank, self.size = job.rank, job.size
         self._lib, self._process = library(), os.getpid()
         self._orphans: list[tuple] = []  # [(number, tensors)]
         self.before_close: Optional[Callable[[], None]] = None  # completes what its user has under way
-        self._handle = waited(lambda: self._lib.cs_posts_create(job._alive(), float(deadline or 0)), lambda handle: not handle)
+        self._handle = waited(lambda: self._lib.cs_posts_create(job._alive(), seconds), lambda handle: not handle)
         self._job = job  # outlives it
         job._sessions.add(self)
 
@@ -92,8 +91,7 @@ class Posts:
 
         Raises RuntimeFailure.
         """
-        if not isinstance(key, str):
-            raise RuntimeFailure(f"key must be a text, got: {shown(key)}")
+        check_text("key", key, RuntimeFailure)
         check_choice("kind", kind, list(KINDS), RuntimeFailure)
         check_choice("combine", combine, list(COMBINES), RuntimeFailure)
         if not is_integer(peer, 0, (1 << 31) - 1):
@@ -108,7 +106,7 @@ class Posts:
             if given and kind not in kinds:
                 raise RuntimeFailure(f"{name} must not be given for kind {kind}" + (f", but for {', '.join(kinds)}" if kinds else ""))
         what = f'{kind} "{key}"'
-        options = PostOptions(struct_size=ctypes.sizeof(PostOptions), key=key.encode(), kind=KINDS[kind], priority=priority, peer=peer)
+        options = PostOptions(struct_size=ctypes.sizeof(PostOptions), key=key.encode(), kind=KINDS[kind], priority=int(priority), peer=int(peer))
         if kind == "barrier":
             return self._begin(options, ())
         pointer, type_name, count, unit = _memory(what, tensor)
@@ -133,9 +131,8 @@ class Posts:
         else:
             options.input, options.output, wanted = pointer, out[0], count // self.size
             if kind == "all_to_all":
-                sends, receives = ([count // self.size] * self.size if c is None else list(c) for c in (send_counts, receive_counts))
-                if len(sends) != self.size or len(receives) != self.size or min(sends + receives) < 0:
-                    raise RuntimeFailure(f"{what}: counts must be those of {self.size} ranks, got: {sends}, {receives}")
+                sends, receives = ([count // self.size] * self.size if c is None else self._counts(name, c)
+                                   for name, c in (("send_counts", send_counts), ("receive_counts", receive_counts)))
                 if sum(sends) != count:
                     raise RuntimeFailure(f"{what}: tensor must have {sum(sends)} elements, got: {count}")
                 wanted = sum(receives)
@@ -149,15 +146,29 @@ class Posts:
         options.count *= scale
         return self._begin(options, (tensor, output))
 
+    def _counts(self, name: str, given: Any) -> "list[int]":
+        """Elements for each rank, or from each."""
+        counts = list(given) if hasattr(given, "__iter__") else []
+        if len(counts) != self.size or not all(is_integer(n, 0) for n in counts):
+            raise RuntimeFailure(f"{name} must be numbers of elements for {self.size} ranks, got: {shown(given)}")
+        return [int(n) for n in counts]
+
+    def _check_own(self, posted: Sequence[Any]) -> None:
+        for one in posted:
+            if not isinstance(one, Posted) or one._posts is not self:
+                raise RuntimeFailure(f"posted must be what post() of this group has returned, got: {shown(one)}")
+
     def wait(self, *posted: Posted) -> None:
         """Returns when all of these are done. Raises RuntimeFailure."""
+        self._check_own(posted)
         for one in posted:
             one.wait()
 
     def wait_any(self, posted: Sequence[Posted], seconds: Optional[float] = None) -> Optional[Posted]:
         """The first of these that is done, as soon as one is; None if none is within `seconds` (None: it waits). Raises RuntimeFailure."""
-        if not isinstance(posted, (tuple, list)) or not all(isinstance(one, Posted) for one in posted):
-            raise RuntimeFailure(f"posted must be what post() has returned, got: {shown(posted)}")
+        if not isinstance(posted, (tuple, list)):
+            raise RuntimeFailure(f"posted must be a list of what post() has returned, got: {shown(posted)}")
+        self._check_own(posted)
         if not posted:
             raise RuntimeFailure("posts to wait for must be one or more, got: none")
         left = None if seconds is None else check_number("seconds", seconds, error=RuntimeFailure)
@@ -198,6 +209,7 @@ class Posts:
 
     def cancel(self, why: str) -> None:
         """Ends all posts of all ranks with this error, in one line."""
+        why = one_line("why", why, RuntimeFailure)
         if self._lib.cs_posts_cancel(self._alive(), why.encode()):
             self._fail()
 

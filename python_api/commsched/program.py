@@ -15,12 +15,12 @@ import numpy as np
 
 from . import following
 from . import saved as saved_file
-from .arguments import check_path, shown
+from .arguments import check_path, listed, shown
 from .check import Checked, check
 from .cluster import Cluster
 from .compiled import CompiledStep
 from .costs import Costs
-from .errors import FrontEndError, RuntimeFailure
+from .errors import FrontEndError, RuntimeFailure, UnknownName
 from .frontend.base import Description
 from .running import Workers, check_global, length
 from .saved import Saved
@@ -57,16 +57,7 @@ class Program(CompiledStep):
 
     def set_slots(self, values: Mapping[str, np.ndarray]) -> None:
         """Replaces carried tensors by name: all of these, or none."""
-        given, known = {}, self._saved.values
-        if not isinstance(values, Mapping):
-            raise TypeError(f"slots must be given as a mapping of names to values, got: {type(values).__name__}")
-        for name, value in values.items():
-            if name not in known:
-                raise KeyError(f"no parameter or state '{name}'")
-            old, value = known[name], np.array(value)
-            if (value.shape, value.dtype) != (old.shape, old.dtype):
-                raise ValueError(f"'{name}' must match {old.dtype}{list(old.shape)}, got: {value.dtype}{list(value.shape)}")
-            given[name] = value
+        given = self._checked_slots(values)
         own = self._workers_now()
         if own is not None:
             try:
@@ -76,6 +67,20 @@ class Program(CompiledStep):
             except RuntimeFailure:  # they have ended; their values are taken over
                 self.close()
         self._saved = dataclasses.replace(self._saved, values={**self._saved.values, **given})
+
+    def _checked_slots(self, values: Any) -> "dict[str, np.ndarray]":
+        """Copies of what set_slots() is given. Raises FrontEndError."""
+        given, known = {}, self._saved.values
+        if not isinstance(values, Mapping):
+            raise FrontEndError(f"slots must be given as a mapping of names to values, got: {type(values).__name__}")
+        for name, value in values.items():
+            if name not in known:
+                raise UnknownName(f"slots must be parameters or state, {listed(known)}, got: {shown(name)}")
+            old, value = known[name], np.array(value)
+            if (value.shape, value.dtype) != (old.shape, old.dtype):
+                raise FrontEndError(f"'{name}' must match {old.dtype}{list(old.shape)}, got: {value.dtype}{list(value.shape)}")
+            given[name] = value
+        return given
 
     @property
     def steps(self) -> int:
@@ -93,7 +98,7 @@ class Program(CompiledStep):
     def save(self, path: "str | os.PathLike") -> None:
         """Writes a file with all that going on needs: parameters and state, what each worker has of its own (residuals
         and thresholds of sparse gradients), the number of steps, and the position in the data."""
-        check_path("path", path, ValueError)
+        check_path("path", path)
         if not self.strategy.synchronous:
             self.close()  # what trainers have merged and not sent is in no value
         own = self._workers_now()
@@ -103,8 +108,8 @@ class Program(CompiledStep):
 
     def restore(self, path: "str | os.PathLike") -> Any:
         """Goes back to what save() has written, with this step and any number of workers. Returns the position in the
-        data, for Loader.resume. Raises ValueError, and changes nothing, if the file is not whole or another program's."""
-        return self._go_back(saved_file.read(check_path("path", path, ValueError), self._saved.values))
+        data, for Loader.resume. Raises FrontEndError, and changes nothing, if the file is not whole or another program's."""
+        return self._go_back(saved_file.read(check_path("path", path), self._saved.values))
 
     def _go_back(self, saved: Saved) -> Any:
         self.close()
@@ -187,9 +192,9 @@ class Program(CompiledStep):
         from .replan import Tune
         servers = not isinstance(self.strategy, AllReduce)
         if servers and not isinstance(replan, Tune):
-            raise ValueError("replan must go with AllReduce, or be a Tune; links to parameter servers are not measured")
+            raise FrontEndError("replan must go with AllReduce, or be a Tune; links to parameter servers are not measured")
         if servers and not self.strategy.synchronous:
-            raise ValueError(f"replan must go with mode='sync', got: mode={self.strategy.mode!r}")
+            raise FrontEndError(f"replan must go with mode='sync', got: mode={self.strategy.mode!r}")
         if isinstance(replan, Tune):
             return dict(tune=replan, window=replan.steps, folder=os.fsencode(folder.name))
         module = os.path.join(folder.name, "step.mlir")
@@ -278,7 +283,7 @@ class Program(CompiledStep):
         if not isinstance(function, str):
             raise FrontEndError(f"function must be a name, got: {shown(function)}")
         if function not in description.batches or function == "step":
-            raise KeyError(f"no function '{function}' besides the step")
+            raise UnknownName(f"function must be one besides the step, {listed([n for n in description.batches if n != 'step'])}, got: {shown(function)}")
         self._check_run(batches)
         steps = self._calls(Steps(batches, lambda b: description.flatten(function, b, self._parts), description.metrics[function],
                                   function, lambda: (self._start(workers).session, None), self._told()))
@@ -317,11 +322,11 @@ class Program(CompiledStep):
         """
         strategy, _ = self.strategy.at(self.steps)
         if strategy.sparse is not None:
-            raise ValueError("check must be of a program that computes what its step says, got: sparse gradients")
+            raise FrontEndError("check must be of a program that computes what its step says, got: sparse gradients")
         if strategy.row_sparse:
-            raise ValueError("check must be of a program that computes what its step says, got: row_sparse")
+            raise FrontEndError("check must be of a program that computes what its step says, got: row_sparse")
         if not strategy.synchronous:
-            raise ValueError(f"check must be of synchronous parameter servers, got: mode='{strategy.mode}'")
+            raise FrontEndError(f"check must be of synchronous parameter servers, got: mode='{strategy.mode}'")
         workers = self.workers if workers is None else workers
         description = self._description(workers)
         check_global(batches)
@@ -331,7 +336,7 @@ class Program(CompiledStep):
             raise FrontEndError(f"batches must be an iterable of global batches, got: {type(batches).__name__}") from None
         flat = [description.flatten("step", batch) for batch in each]
         if not flat:
-            raise ValueError("check must have at least one batch, got: none")
+            raise FrontEndError("check must have at least one batch, got: none")
         table = check(self._plan(workers, strategy), self._level0(workers, None), self.slots(), flat)
         unknown = [row.name for row in table if not row.determined]
         if unknown:

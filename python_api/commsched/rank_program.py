@@ -21,6 +21,7 @@ from . import costs
 from . import following
 from . import saved as saved_file
 from . import tools
+from .arguments import check_path
 from .costs import Costs
 from .errors import FrontEndError, Interrupted, JobError, RuntimeFailure
 from .job import Job
@@ -127,9 +128,10 @@ class RankProgram(Program):
         self._end(own)
 
     def set_slots(self, values: Mapping[str, np.ndarray]) -> None:
-        self._job._agree("sets values", sorted(values), same("names of values"))
-        self._agree_values("sets values", {n: np.asarray(v) for n, v in sorted(values.items())})
-        super().set_slots(values)
+        given = self._checked_slots(values)
+        self._job._agree("sets values", sorted(given), same("names of values"))
+        self._agree_values("sets values", dict(sorted(given.items())))
+        super().set_slots(given)
 
     def save(self, path: "str | os.PathLike") -> None:
         """As Program.save, by rank 0, on all ranks: what each has of its own is in the file too."""
@@ -141,6 +143,7 @@ class RankProgram(Program):
         parts = self._job.gather("saves", saved.own[self._job.rank] if saved.own and not others else b"")
 
         def write():
+            check_path("path", path)
             assert parts is not None  # on rank 0
             everything = saved if others else dataclasses.replace(saved, own=tuple(parts) if any(parts) else ())
             saved_file.write(path, everything)
@@ -150,7 +153,7 @@ class RankProgram(Program):
     def restore(self, path: "str | os.PathLike") -> Any:
         """As Program.restore, on all ranks; only rank 0 reads the file."""
         def read():
-            content = pathlib.Path(path).read_bytes()
+            content = pathlib.Path(check_path("path", path)).read_bytes()
             saved_file.parse(content, os.fspath(path), self._saved.values)
             return content
         content = self._job._of_rank_0("restores", read)
@@ -242,7 +245,7 @@ class RankProgram(Program):
 
     def call(self, function: str, batches: Iterable[Any]) -> list[dict[str, float]]:
         """As Program.call, with the rows of this rank of each global batch, on all ranks."""
-        what = f"calls {function}"[:31]
+        what = f"calls {function}"
         done = self._together(lambda: super(RankProgram, self).call(function, batches), what, stops=False)
         return averaged(self._job, what, done) if self._has_servers else done
 
@@ -284,7 +287,7 @@ class RankProgram(Program):
 
     def trace(self, path: Optional[str]) -> None:
         """As Program.trace; each rank writes a file of its own, with its number behind the name."""
-        super().trace(None if path is None else f"{os.fspath(path)}.rank{self._job.rank}")
+        super().trace(None if path is None else f"{check_path('path', path)}.rank{self._job.rank}")
 
 
 def same(what: str) -> Callable[[list], None]:

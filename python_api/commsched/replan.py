@@ -22,7 +22,7 @@ import tempfile
 from typing import Any, Mapping, Optional, Sequence, Union
 
 from .arguments import check_choice, check_integer, check_number, check_path, shown
-from .errors import ToolError
+from .errors import FrontEndError, ToolError
 from .strategy import POLICIES, ParameterServers, Strategy
 from .tools import call, find
 
@@ -51,19 +51,21 @@ class Replan:
 
     def __post_init__(self):
         if self.every is None and self.when_off is None:
-            raise ValueError("Replan must have every or when_off")
+            raise FrontEndError("Replan must have every or when_off")
+        def own(name, value):  # of Python's own types, as the library takes them
+            object.__setattr__(self, name, value)
         if self.every is not None:
-            check_integer("every", self.every, 1, error=ValueError)
-        check_integer("window", self.window, 1, error=ValueError)
+            own("every", check_integer("every", self.every, 1))
+        own("window", check_integer("window", self.window, 1))
         if self.when_off is not None:
-            check_number("when_off", self.when_off, "positive", ValueError)
-        check_number("deadline", self.deadline, "positive", ValueError)
+            own("when_off", check_number("when_off", self.when_off, "positive"))
+        own("deadline", check_number("deadline", self.deadline, "positive"))
         if self.folder is not None:
-            check_path("folder", self.folder, ValueError)
-        if self.calibration is not None and not os.path.isfile(check_path("calibration", self.calibration, ValueError)):
-            raise ValueError(f"calibration must be a file, got: {shown(self.calibration)}, which is none")
+            check_path("folder", self.folder)
+        if self.calibration is not None and not os.path.isfile(check_path("calibration", self.calibration)):
+            raise FrontEndError(f"calibration must be a file, got: {shown(self.calibration)}, which is none")
         if self.schedule is not None:
-            check_choice("schedule", self.schedule, POLICIES, ValueError)
+            check_choice("schedule", self.schedule, POLICIES)
 
     @staticmethod
     def of(value: "Replan | Tune | bool | None") -> "Union[None, Replan, Tune]":
@@ -73,7 +75,7 @@ class Replan:
         if isinstance(value, Tune):
             return value
         if not isinstance(value, (bool, Replan)):
-            raise ValueError(f"replan must be a Replan, a Tune or a bool, got: {value!r}")
+            raise FrontEndError(f"replan must be a Replan, a Tune or a bool, got: {shown(value)}")
         return Replan(when_off=25.0) if value is True else value
 
     def command(self, module: str, pipeline: str) -> str:
@@ -101,12 +103,12 @@ class Tune:
 
     def __post_init__(self):
         if not isinstance(self.schedules, (tuple, list)) or not self.schedules:
-            raise ValueError(f"schedules must be some of {', '.join(POLICIES)}, got: {shown(self.schedules)}")
+            raise FrontEndError(f"schedules must be some of {', '.join(POLICIES)}, got: {shown(self.schedules)}")
         object.__setattr__(self, "schedules", tuple(self.schedules))
         for schedule in self.schedules:
             if not isinstance(schedule, str) or schedule not in POLICIES:
-                raise ValueError(f"schedules must be some of {', '.join(POLICIES)}, got: {shown(schedule)}")
-        check_integer("steps", self.steps, 1, error=ValueError)
+                raise FrontEndError(f"schedules must be some of {', '.join(POLICIES)}, got: {shown(schedule)}")
+        object.__setattr__(self, "steps", check_integer("steps", self.steps, 1))
 
     def strategies(self, strategy: Strategy) -> dict[str, Strategy]:
         """That of the program with the other schedules, by name. Options of the solver do not go with them, but where it cuts

@@ -22,6 +22,8 @@ from typing import Any, Mapping, Sequence
 
 import numpy as np
 
+from .errors import FrontEndError
+
 _MAGIC = b"CSPROGR\1"  # the last byte is the version
 _PREFIX = struct.Struct("<8sQI")
 
@@ -69,7 +71,7 @@ def write(path: "str | os.PathLike", saved: Saved) -> None:
     try:
         header = json.dumps(about).encode()
     except TypeError as error:
-        raise ValueError(f"the position of the batches must be something that JSON can hold: {error}") from None
+        raise FrontEndError(f"the position of the batches must be something that JSON can hold: {error}") from None
     _remove_parts(path)
     partial = f"{path}.part-{os.getpid()}-{os.urandom(4).hex()}"  # a signal's handler may save too
     try:
@@ -104,7 +106,7 @@ def _remove_parts(path: str) -> None:
 
 
 def read(path: "str | os.PathLike", like: Mapping[str, np.ndarray]) -> Saved:
-    """What was written, for a program with tensors like these. Raises ValueError if it is not whole, or another's."""
+    """What was written, for a program with tensors like these. Raises FrontEndError if it is not whole, or another's."""
     with open(path, "rb") as file:
         return parse(file.read(), os.fspath(path), like)
 
@@ -116,7 +118,7 @@ def parse(content: bytes, path: str, like: Mapping[str, np.ndarray]) -> Saved:
     wanted = {n: f"{v.dtype.name}{list(v.shape)}" for n, v in like.items()}
     for name in [*wanted, *found]:
         if found.get(name) != wanted.get(name):
-            raise ValueError(f"{path}: '{name}' must match {wanted.get(name, 'no tensor')} of the program, got: "
+            raise FrontEndError(f"{path}: '{name}' must match {wanted.get(name, 'no tensor')} of the program, got: "
                              f"{found.get(name, 'no tensor')}")
     values = {}
     for (name, _, _), part in zip(about["slots"], parts):
@@ -127,13 +129,13 @@ def parse(content: bytes, path: str, like: Mapping[str, np.ndarray]) -> Saved:
 
 def _parts(content: bytes, path: str) -> "tuple[dict, list[memoryview]]":
     """The header and the parts."""
-    def damaged(why: str) -> ValueError:
-        return ValueError(f"{path} is damaged, or no file of Program.save: {why}")
+    def damaged(why: str) -> FrontEndError:
+        return FrontEndError(f"{path} is damaged, or no file of Program.save: {why}")
     if len(content) < _PREFIX.size or not content.startswith(_MAGIC[:-1]):
         raise damaged("it does not begin as one")
     magic, size, checksum = _PREFIX.unpack_from(content)
     if magic != _MAGIC:
-        raise ValueError(f"{path}: format must be {_MAGIC[-1]}, got: {magic[-1]}")
+        raise FrontEndError(f"{path}: format must be {_MAGIC[-1]}, got: {magic[-1]}")
     rest = memoryview(content)[_PREFIX.size:]
     if size > len(rest):
         raise damaged("truncated")

@@ -6,11 +6,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import numbers
 import os
 from typing import Mapping, Optional, Tuple, Union
 
-from .arguments import check_integer, check_number, check_path, check_switch, is_integer, shown
+from .arguments import as_float, check_integer, check_number, check_path, check_switch, is_integer, shown
 from .errors import RuntimeFailure
 
 
@@ -101,9 +100,9 @@ def simulate(plan: Union[bytes, str, os.PathLike, object], *, steps: Optional[in
     elif isinstance(plan, (bytes, bytearray)):
         data = bytes(plan)
     elif not isinstance(plan, (str, os.PathLike)):
-        raise TypeError(f"plan must be bytes, a path or a Program, got: {type(plan).__name__}")
+        raise RuntimeFailure(f"plan must be bytes, a path or a Program, got: {type(plan).__name__}")
     else:
-        with open(plan, "rb") as file:
+        with open(check_path("plan", plan, RuntimeFailure), "rb") as file:
             data = file.read()
     _check(RuntimeFailure, {"bandwidth": bandwidth, "latency": latency, "compute": compute},
            {"steps": steps, "workers": workers, "latency_ns": latency_ns, "overhead_ns": overhead_ns,
@@ -111,21 +110,21 @@ def simulate(plan: Union[bytes, str, os.PathLike, object], *, steps: Optional[in
            {"every_rank": every_rank, "in_order": in_order}, {"stragglers": stragglers, "links": links})
     if algorithm is not None and (not isinstance(algorithm, str) or not algorithm or not algorithm.isprintable()):
         raise RuntimeFailure(f"algorithm must be a name, got: {shown(algorithm)}")
-    check_number("jitter", jitter, error=RuntimeFailure)
+    jitter = check_number("jitter", jitter, error=RuntimeFailure)
     check_integer("jitter_seed", jitter_seed, error=RuntimeFailure)
     if jitter_seed and not jitter:
         raise RuntimeFailure(f"jitter_seed must go with jitter, got: {jitter_seed}")
-    what_if = [f"{name}={value!r}" for name, value in (("bandwidth", bandwidth), ("latency", latency),
+    what_if = [f"{name}={float(value)!r}" for name, value in (("bandwidth", bandwidth), ("latency", latency),
                                                        ("compute", compute)) if value != 1]
     what_if += [f"workers={workers}"] if workers is not None else []
     what_if += [f"algorithm={algorithm}"] if algorithm is not None else []
     lines = [f"what_if {word}" for word in what_if]
-    lines += [f"straggler {rank}={factor!r}" for rank, factor in (stragglers or {}).items()]
+    lines += [f"straggler {rank}={float(factor)!r}" for rank, factor in (stragglers or {}).items()]
     if jitter or jitter_seed:
         lines.append(f"jitter {jitter!r}/{jitter_seed}")
     for rank, rates in (links or {}).items():
         up, down = rates if isinstance(rates, tuple) else (rates, rates)
-        lines.append(f"link {rank}={up!r}/{down!r}")
+        lines.append(f"link {rank}={float(up)!r}/{float(down)!r}")
     lines += [f"{name} {value}" for name, value in (
         ("steps", steps), ("latency_ns", latency_ns), ("overhead_ns", overhead_ns), ("engine_ns", engine_ns),
         ("burst_bytes", burst_bytes), ("queue_ns", queue_ns)) if value is not None]
@@ -147,7 +146,7 @@ def simulate(plan: Union[bytes, str, os.PathLike, object], *, steps: Optional[in
 def _check(error: "type[RuntimeFailure]", factors: dict, integers: dict, switches: dict, of_ranks: dict) -> None:
     """What the library is told as text, and so cannot tell apart; it says what numbers can be."""
     for name, value in factors.items():
-        if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        if as_float(value) is None:
             raise error(f"{name} must be a number, got: {shown(value)}")
     for name, value in integers.items():
         if value is not None and not is_integer(value):

@@ -10,7 +10,7 @@ from typing import Any, Mapping, Optional, Sequence, Union
 
 import numpy as np
 
-from .arguments import check_choice, check_number, check_switch, is_integer, shown
+from .arguments import check_choice, check_integer, check_number, check_switch, is_integer, shown
 from .errors import FrontEndError
 
 METHODS = ("auto", "dense", "allgather", "hitopk", "gtopk", "oktopk")
@@ -25,13 +25,14 @@ def _density(name: str, value: object) -> float:
     return float(value)
 
 
-def _check_single(name: str, value: object) -> None:
+def _single(name: str, value: object) -> float:
     """What is computed with is of 32 bits."""
     number = check_number(name, value)
     with np.errstate(over="ignore", under="ignore"):
         single = float(np.float32(number))
     if single == float("inf") or (single == 0) != (number == 0):
         raise FrontEndError(f"{name} must be a number of 32 bits, got: {number}")
+    return number
 
 
 # What a density of 1, with which nothing is selected, has no use for.
@@ -85,32 +86,37 @@ class Sparse:
     mstopk_seed: int = 0
 
     def __post_init__(self):
-        _density("density", self.density)
+        def own(name, value):  # of Python's own types, as options are their texts
+            object.__setattr__(self, name, value)
+        own("density", _density("density", self.density))
         for name, choices in (("method", METHODS), ("select", SELECTIONS), ("values", VALUES),
                               ("squares", SQUARES)):
             check_choice(name, getattr(self, name), choices)
         for name in ("feedback", "mask", "mstopk_early_stop"):
-            check_switch(name, getattr(self, name))
+            own(name, check_switch(name, getattr(self, name)))
         for name in ("momentum", "second_moment", "epsilon", "clip", "unsent_rate"):
-            _check_single(name, getattr(self, name))
-        if not is_integer(self.min_elements, 0):
-            raise FrontEndError(f"min_elements must be an integer of at least 0, got: {shown(self.min_elements)}")
+            own(name, _single(name, getattr(self, name)))
+        own("min_elements", check_integer("min_elements", self.min_elements))
         if not isinstance(self.rules, Mapping):
             raise FrontEndError(f"rules must be a dictionary of patterns, got: {shown(self.rules)}")
+        rules: "dict[str, Union[float, tuple]]" = {}
         for pattern, rule in self.rules.items():
             if not isinstance(pattern, str) or not pattern or re.search(r"[,=\s{}]", pattern):
                 raise FrontEndError(f"rules must be patterns without spaces, commas, '=' and braces, got: '{pattern}'")
             if isinstance(rule, tuple) and len(rule) != 2:
                 raise FrontEndError(f"rules must be densities, or pairs of a density and a method, got: {shown(rule)}")
             density, method = rule if isinstance(rule, tuple) else (rule, self.method)
-            _density(f"density of rules, of '{pattern}',", density)
+            density = _density(f"density of rules, of '{pattern}',", density)
+            rules[pattern] = (density, method) if isinstance(rule, tuple) else density
             check_choice(f"method of rules, of '{pattern}',", method, METHODS)
+        own("rules", rules)
         if not isinstance(self.warm_up, (tuple, list)):
             raise FrontEndError(f"warm_up must be pairs of a density and a positive number of steps, got: {shown(self.warm_up)}")
         for phase in self.warm_up:
             if not isinstance(phase, (tuple, list)) or len(phase) != 2 or not is_integer(phase[1], 1):
                 raise FrontEndError(f"warm_up must be pairs of a density and a positive number of steps, got: {shown(phase)}")
             _density("density of warm_up", phase[0])
+        own("warm_up", tuple((float(density), int(steps)) for density, steps in self.warm_up))
         if self.momentum >= 1:
             raise FrontEndError(f"momentum must be at least 0 and below 1, got: {self.momentum}")
         if self.second_moment >= 1:
@@ -125,18 +131,17 @@ class Sparse:
             raise FrontEndError(f"squares must go with momentum and second_moment, got: {self.squares}")
         if self.momentum and not self.second_moment and not self.feedback:
             raise FrontEndError("momentum must go with feedback=True")
-        if self.fuse_bytes is not None and not is_integer(self.fuse_bytes, 0):
-            raise FrontEndError(f"fuse_bytes must be an integer of at least 0, got: {shown(self.fuse_bytes)}")
-        if not is_integer(self.exact_every, 1, 1 << 24):
-            raise FrontEndError(f"exact_every must be an integer of 1 to {1 << 24}, got: {shown(self.exact_every)}")
+        if self.fuse_bytes is not None:
+            own("fuse_bytes", check_integer("fuse_bytes", self.fuse_bytes))
+        own("exact_every", check_integer("exact_every", self.exact_every, 1, 1 << 24))
         if self.unsent_rate and not self.feedback:
             raise FrontEndError("unsent_rate must go with feedback=True")
         if self.values != "same" and self.method in ("gtopk", "oktopk"):
             raise FrontEndError(f"values must be same with method {self.method}, got: {self.values}")
-        if not is_integer(self.mstopk_samples, 1, 100):
-            raise FrontEndError(f"mstopk_samples must be an integer of 1 to 100, got: {shown(self.mstopk_samples)}")
+        own("mstopk_samples", check_integer("mstopk_samples", self.mstopk_samples, 1, 100))
         if not is_integer(self.mstopk_seed):
             raise FrontEndError(f"mstopk_seed must be an integer of 64 bits, got: {shown(self.mstopk_seed)}")
+        own("mstopk_seed", int(self.mstopk_seed))
         if self.select != "mstopk" and (self.mstopk_samples, self.mstopk_early_stop, self.mstopk_seed) != (30, True, 0):
             raise FrontEndError("mstopk_samples, mstopk_early_stop and mstopk_seed must go with select='mstopk', got: "
                                 f"{self.select}")

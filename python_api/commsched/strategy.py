@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any, Optional, Sequence, Union
 
-from .arguments import check_choice, check_switch, is_integer, shown
+from .arguments import check_choice, check_integer, check_switch, shown
 from .errors import FrontEndError
 from .sparse import Sparse
 
@@ -59,10 +59,10 @@ class Strategy:
                 continue
             if name in _CHOICES:
                 check_choice(name, value, _CHOICES[name])
-            if name in _LEAST and not is_integer(value, _LEAST[name]):
-                raise FrontEndError(f"{name} must be an integer of at least {_LEAST[name]}, got: {shown(value)}")
+            if name in _LEAST:
+                object.__setattr__(self, name, check_integer(name, value, _LEAST[name]))
             if name in _SWITCHES:
-                check_switch(name, value)
+                object.__setattr__(self, name, check_switch(name, value))
         for name in ("bucket_bytes", "first_bucket_bytes"):
             if getattr(self, name) is not None and "fixed-buckets" not in (self.schedule, getattr(self, "cut_as", None)):
                 raise FrontEndError(f"{name} must go with schedule='fixed-buckets', got: schedule={self.schedule!r}")

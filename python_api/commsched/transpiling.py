@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Mapping, Optional, Sequence, TypeVar, Union
 
-from .arguments import check_path, shown
+from .arguments import check_path, is_integer, shown
 from .cluster import Cluster
 from .costs import Costs
 from .errors import FrontEndError
@@ -68,7 +68,7 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
                           cluster=cluster, location_root=location_root, strategy=strategy, profile=profile, calibration=calibration,
                           calibrate=calibrate, device=device)
     cluster, costs = checked(cluster, strategy, location_root, profile, calibration, calibrate, device)
-    batch, constant = ((p,) if isinstance(p, int) else p for p in (batch, constant))
+    batch, constant = ((p,) if is_integer(p) else p for p in (batch, constant))
     return made(Program, RankProgram, _jax(), step, example_arguments, cluster, strategy, costs, location_root=location_root,
                 row_sparse=strategy.row_sparse, params=params, batch=batch, constant=constant,
                 functions={} if functions is None else functions)
@@ -78,8 +78,8 @@ def _of_paddle(program: Any, examples: tuple, others: "Mapping[str, tuple[Any, A
     """others: what a program has no use for, by name, with what it is when it is not given."""
     from .paddle import transpile as of_program
     for name, (value, default) in others.items():
-        if value != default:
-            raise FrontEndError(f"{name} must be left out for a program of PaddlePaddle, got: {value!r}")
+        if type(value) is not type(default) or value != default:
+            raise FrontEndError(f"{name} must be left out for a program of PaddlePaddle, got: {shown(value)}")
     if len(examples) > 1:
         raise FrontEndError(f"a program of PaddlePaddle must have one example batch, a dictionary, got: {len(examples)} arguments")
     return of_program(program, *examples, **options)

@@ -114,7 +114,7 @@ def test_a_batch_size_that_is_a_constant():
     (dict(strategy="servers"), "strategy must be an AllReduce or ParameterServers, got: 'servers'"),
     (dict(strategy=commsched.ParameterServers(row_sparse=["table"])), "row_sparse must name parameters, linear_0.b_0, linear_0.w_0, got: 'table'"),
     (dict(metrics=[3]), "metric 'metric.1' must be a variable of the program, got: int"),
-    (dict(seed=0.5), "seed must be an integer, got: 0.5"),
+    (dict(seed=0.5), "seed must be an integer of 64 bits, got: 0.5"),
 ])
 def test_options(options, line):
     refused(*program_of(plain), line, **options)

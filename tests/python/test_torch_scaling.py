@@ -204,7 +204,7 @@ def test_what_accumulate_must_be():
         model = net()
         commsched.torch.transpile(model, OPTIMIZERS["sgd"](model), CE, data()[0], cluster=2, **options)
     for value in (0, True, 2.0):
-        with pytest.raises(commsched.FrontEndError, match="accumulate must be a number of parts, at least 1"):
+        with pytest.raises(commsched.FrontEndError, match="accumulate must be an integer of at least 1"):
             made(accumulate=value)
     with pytest.raises(commsched.FrontEndError, match="the 4 samples of a worker must be divisible by accumulate, got: 3"):
         made(accumulate=3)

@@ -17,7 +17,7 @@ from . import disk as disk_level
 from .source import read, sample_name
 from .structure import Layout, flatten
 from ..arguments import check_choice, check_path, is_integer, shown
-from ..errors import SampleError
+from ..errors import FrontEndError, SampleError
 
 MEMORY, DISK, SOURCE = range(3)
 _HOLDS = ("everything", "rest")
@@ -75,21 +75,23 @@ class DataCache:
 
     def __init__(self, source: Any, memory: int = 0, disk: int = 0, folder: "Union[str, os.PathLike, None]" = None,
                  name: str = "", version: Union[int, str] = 0, disk_holds: str = "everything", retries: int = 2):
+        if not hasattr(source, "__len__") or not hasattr(source, "__getitem__"):
+            raise FrontEndError(f"source must have __len__ and __getitem__, got: {shown(source)}")
         for what, value in (("memory", memory), ("disk", disk), ("retries", retries)):
             if not is_integer(value, 0):
-                raise ValueError(f"{what} must be 0 or more, got: {shown(value)}")
-        check_choice("disk_holds", disk_holds, _HOLDS, ValueError)
+                raise FrontEndError(f"{what} must be 0 or more, got: {shown(value)}")
+        check_choice("disk_holds", disk_holds, _HOLDS)
         if folder is not None:
-            check_path("folder", folder, ValueError)
+            check_path("folder", folder)
         if not isinstance(name, str):
-            raise ValueError(f"name must be a text, got: {shown(name)}")
+            raise FrontEndError(f"name must be a text, got: {shown(name)}")
         if not isinstance(version, str) and not is_integer(version):
-            raise ValueError(f"version must be a number or a text, got: {shown(version)}")
+            raise FrontEndError(f"version must be a number or a text, got: {shown(version)}")
         if bool(disk) != (folder is not None):
-            raise ValueError("disk and folder must be given together")
+            raise FrontEndError("disk and folder must be given together")
         for what, given in (("disk_holds", disk_holds != "everything"), ("version", version != 0)):
             if given and folder is None:
-                raise ValueError(f"{what} must go with disk and folder")
+                raise FrontEndError(f"{what} must go with disk and folder")
         self._options = dict(source=source, memory=memory, disk=disk, folder=folder, name=name, version=version,
                              disk_holds=disk_holds, retries=retries)
         self._source, self._samples, self.name = source, len(source), name
@@ -103,7 +105,7 @@ class DataCache:
         if folder is not None:
             identity = getattr(source, "identity", "")
             if not identity and not name:
-                raise ValueError("a cache in a folder must have a name, or a source with an identity")
+                raise FrontEndError("a cache in a folder must have a name, or a source with an identity")
             about = {"name": name, "identity": identity, "version": str(version), "samples": self._samples,
                      "format": disk_level.FORMAT}
             self._folder = disk_level.Folder(os.fspath(folder), disk_level.key_of(identity, name, version, self._samples),
@@ -114,7 +116,9 @@ class DataCache:
         return self._samples
 
     def __getitem__(self, index: int) -> Any:
-        """A sample. Raises SampleError; IndexError."""
+        """A sample, by its index; negative ones count from the end. Raises SampleError, FrontEndError; IndexError, with which iterations end."""
+        if not is_integer(index):
+            raise FrontEndError(f"index of a sample must be an integer, got: {shown(index)}")
         if not -self._samples <= index < self._samples:
             raise IndexError(f"sample must be below {self._samples}, got: {index}")
         level, layout, arrays = self.load(int(index) % self._samples)

@@ -17,7 +17,10 @@ from .cache import DataCache, Scratch
 from .prefetch import Prefetcher
 from .structure import Layout, flatten
 from ..arguments import check_switch, is_integer, shown
-from ..errors import SampleError
+from ..errors import FrontEndError, SampleError
+
+
+_MOST_THREADS = 1024
 
 
 class Loader:
@@ -46,24 +49,27 @@ class Loader:
                  stay: bool = False, transform: Optional[Callable[[Any, np.random.Generator], Any]] = None,
                  collate: Optional[Callable[[list], Any]] = None):
         threads = min(4, os.cpu_count() or 1) if threads is None else threads
-        for what, value, least in (("batch_size", batch_size, 1), ("seed", seed, 0), ("threads", threads, 0),
+        if not is_integer(threads, 0, _MOST_THREADS):
+            raise FrontEndError(f"threads must be 0 to {_MOST_THREADS}, got: {shown(threads)}")
+        for what, value, least in (("batch_size", batch_size, 1), ("seed", seed, 0),
                                    ("prefetch", prefetch, 1), ("ranks", ranks, 1), ("rank", 0 if rank is None else rank, 0)):
             if not is_integer(value, least):
-                raise ValueError(f"{what} must be at least {least}, got: {shown(value)}")
-        for what, value in (("shuffle", shuffle), ("drop_last", drop_last), ("stay", stay)):
-            check_switch(what, value, ValueError)
+                raise FrontEndError(f"{what} must be at least {least}, got: {shown(value)}")
+        shuffle, drop_last, stay = (check_switch(what, value) for what, value in (("shuffle", shuffle), ("drop_last", drop_last), ("stay", stay)))
         for what, function in (("transform", transform), ("collate", collate)):
             if function is not None and not callable(function):
-                raise ValueError(f"{what} must be a function, got: {shown(function)}")
+                raise FrontEndError(f"{what} must be a function, got: {shown(function)}")
         if rank is not None and rank >= ranks:
-            raise ValueError(f"rank must be below {ranks}, got: {rank}")
+            raise FrontEndError(f"rank must be below {ranks}, got: {rank}")
         if batch_size % ranks:
-            raise ValueError(f"batch_size must be divisible by {ranks} ranks, got: {batch_size}")
+            raise FrontEndError(f"batch_size must be divisible by {ranks} ranks, got: {batch_size}")
         if ranks > 1 and not drop_last:
-            raise ValueError("drop_last must be set with ranks: the last batch may not be divisible")
+            raise FrontEndError("drop_last must be set with ranks: the last batch may not be divisible")
         self.cache = source if isinstance(source, DataCache) else DataCache(source)
-        self.batch_size, self.seed, self.shuffle, self.drop_last = int(batch_size), int(seed), shuffle, drop_last
-        self.threads, self.prefetch, self.ranks, self.rank, self.stay = threads, prefetch, ranks, rank, stay
+        # Of Python's own types, as positions go to files.
+        batch_size, ranks, rank = int(batch_size), int(ranks), None if rank is None else int(rank)
+        self.batch_size, self.seed, self.shuffle, self.drop_last = batch_size, int(seed), shuffle, drop_last
+        self.threads, self.prefetch, self.ranks, self.rank, self.stay = int(threads), int(prefetch), ranks, rank, stay
         self.transform, self.collate = transform, collate
         self._buffers = Buffers(prefetch + 12)  # Program.run holds up to ten
         self.waited_seconds = 0.0  # of who took the batches, over all iterations
@@ -72,7 +78,7 @@ class Loader:
         if stay and ranks > 1:
             self._batches = (samples // ranks) // (batch_size // ranks)
         if self._batches == 0:
-            raise ValueError(f"batch_size must be at most the samples ({samples}), got: {batch_size}")
+            raise FrontEndError(f"batch_size must be at most the samples ({samples}), got: {batch_size}")
 
     def __len__(self) -> int:
         """Batches of an epoch."""
@@ -81,7 +87,7 @@ class Loader:
     def order(self, epoch: int) -> list[np.ndarray]:
         """Indices of the samples of each batch, of the rows of this rank."""
         if not is_integer(epoch, 0):
-            raise ValueError(f"epoch must be 0 or more, got: {shown(epoch)}")
+            raise FrontEndError(f"epoch must be 0 or more, got: {shown(epoch)}")
         own = order.epoch_order(len(self.cache), self.batch_size, self.seed, epoch, self.shuffle, self.ranks, self.stay)
         batches = [own[i:i + self.batch_size] for i in range(0, self._batches * self.batch_size, self.batch_size)]
         if self.rank is None:
@@ -92,7 +98,7 @@ class Loader:
     def epoch(self, epoch: int, batch: int = 0) -> "Batches":
         """The batches of one epoch, from a batch on."""
         if not is_integer(epoch, 0):
-            raise ValueError(f"epoch must be 0 or more, got: {shown(epoch)}")
+            raise FrontEndError(f"epoch must be 0 or more, got: {shown(epoch)}")
         return self.epochs(1, epoch, batch)
 
     def epochs(self, count: Optional[int] = None, first: int = 0, batch: int = 0) -> "Batches":
@@ -102,10 +108,10 @@ class Loader:
         """
         for what, value in (("count", 0 if count is None else count), ("first", first), ("batch", batch)):
             if not is_integer(value, 0):
-                raise ValueError(f"{what} must be 0 or more, got: {shown(value)}")
+                raise FrontEndError(f"{what} must be 0 or more, got: {shown(value)}")
         if batch > self._batches:
-            raise ValueError(f"batch must be at most {self._batches}, got: {batch}")
-        return Batches(self, None if count is None else first + count, first, batch)
+            raise FrontEndError(f"batch must be at most {self._batches}, got: {batch}")
+        return Batches(self, None if count is None else int(first) + int(count), int(first), int(batch))
 
     def resume(self, position: Mapping[str, Any], epochs: Optional[int] = None) -> "Batches":
         """Goes on from a position (Batches.position), up to the end of epoch `epochs` - 1 (None: endlessly).
@@ -113,15 +119,16 @@ class Loader:
         Raises ValueError if what decides the order is not as it was.
         """
         if not isinstance(position, Mapping):
-            raise ValueError(f"position must be one of Batches.position, got: {shown(position)}")
+            raise FrontEndError(f"position must be one of Batches.position, got: {shown(position)}")
         for name in ("epoch", "batch"):
             if not is_integer(position.get(name), 0):
-                raise ValueError(f"position must have {name}, got: {shown(position)}")
+                raise FrontEndError(f"position must have {name}, got: {shown(position)}")
         if epochs is not None and not is_integer(epochs, 0):
-            raise ValueError(f"epochs must be 0 or more, got: {shown(epochs)}")
-        for name, value in self._settings().items():
-            if position.get(name) != value:
-                raise ValueError(f"{name} must match {position.get(name)} of the position, got: {value}")
+            raise FrontEndError(f"epochs must be 0 or more, got: {shown(epochs)}")
+        own = self._settings()
+        for name in [*own, *(n for n in position if n not in own and n not in ("epoch", "batch"))]:
+            if position.get(name) != own.get(name):
+                raise FrontEndError(f"{shown(name) if name not in own else name} must match {shown(position.get(name))} of the position, got: {own.get(name)}")
         first, batch = position["epoch"], position["batch"]
         return self.epochs(None if epochs is None else max(0, epochs - first), first, batch)
 

@@ -9,7 +9,8 @@ import os
 import time
 from typing import Any, Callable, Protocol, Sequence, Union
 
-from ..errors import SampleError
+from ..arguments import check_path, check_switch, shown
+from ..errors import FrontEndError, SampleError
 
 
 class Source(Protocol):
@@ -32,8 +33,12 @@ class Files:
     """
 
     def __init__(self, paths: Sequence[Union[str, os.PathLike]], decode: Callable[[str], Any], check: bool = True):
-        self._paths = [os.fspath(p) for p in paths]
-        self._decode, self._check = decode, check
+        if isinstance(paths, (str, bytes, os.PathLike)) or not hasattr(paths, "__iter__"):
+            raise FrontEndError(f"paths must be several paths, got: {shown(paths)}")
+        if not callable(decode):
+            raise FrontEndError(f"decode must be a function of a path, got: {shown(decode)}")
+        self._paths = [check_path("each of paths", p) for p in paths]
+        self._decode, self._check = decode, check_switch("check", check)
 
     def __len__(self) -> int:
         return len(self._paths)

@@ -55,6 +55,14 @@ class Description:
     rates: Sequence[str] = ()
 
 
+def free_name(name: str, taken: "set[str]") -> str:
+    """The name, or one like it that is not taken; it then is."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
 def check_part(name: str, example: "tuple[str, Sequence[int]]", given: "tuple[str, Sequence[int]]", parts: int) -> None:
     """Raises FrontEndError if an array of a batch, its type and shape, is not one of so many equal parts of its example."""
     kind, shape = example[0], [example[1][0] // parts, *example[1][1:]]

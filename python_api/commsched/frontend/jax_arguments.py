@@ -10,6 +10,7 @@ from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
 import jax
 
+from ..arguments import shown
 from ..errors import FrontEndError
 from .located import first_failure
 
@@ -28,13 +29,13 @@ def _position(value: Any, what: str, count: int) -> int:
     except TypeError:
         position = None
     if position is None or isinstance(value, bool) or not -count <= position < count:
-        raise FrontEndError(f"{what} must be a position among the step's {count} arguments, got: {value!r}")
+        raise FrontEndError(f"{what} must be a position among the step's {count} arguments, got: {shown(value)}")
     return position % count
 
 
 def _positions(values: Any, what: str, count: int) -> list[int]:
     if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
-        raise FrontEndError(f"{what} must be positions among the step's {count} arguments, got: {values!r}")
+        raise FrontEndError(f"{what} must be positions among the step's {count} arguments, got: {shown(values)}")
     return sorted({_position(v, what, count) for v in values})
 
 
@@ -62,7 +63,7 @@ def check_functions(functions: Any) -> None:
         raise FrontEndError(f"functions must map names to (function, *example arguments), got: {type(functions).__name__}")
     for name, value in functions.items():
         if not isinstance(name, str) or not name.isidentifier() or name == "step":
-            raise FrontEndError(f"a name in functions must be an identifier other than 'step', got: {name!r}")
+            raise FrontEndError(f"a name in functions must be an identifier other than 'step', got: {shown(name)}")
         if not isinstance(value, (tuple, list)) or not value or not callable(value[0]):
             raise FrontEndError(f"function '{name}' must be given as (function, *example arguments), got: "
                                 f"{type(value).__name__}")

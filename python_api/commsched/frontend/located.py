@@ -74,14 +74,6 @@ class Located:
         return (self(str(equation.source_info.name_stack)) or "").replace('"', "").removesuffix(":1") or None
 
 
-def free_name(name: str, taken: "set[str]") -> str:
-    """The name, or one like it that is not taken; it then is."""
-    while name in taken:
-        name += "_"
-    taken.add(name)
-    return name
-
-
 def first_failure(error: BaseException) -> str:
     """What an exception says, in one line."""
     lines: Sequence[str] = str(error).splitlines()

@@ -16,6 +16,7 @@ from typing import Any, Mapping, Optional, Sequence
 import numpy as np
 import paddle
 
+from ..arguments import shown as shown_value
 from ..errors import FrontEndError, UnsupportedOp
 from ..frontend.located import best, shown
 from . import values
@@ -335,13 +336,14 @@ def capture(program: Any, metrics: "Mapping[str, Any] | Sequence[Any]" = ()) -> 
     rates = [n for n in rates if n in persistable and n not in updates]  # what the step changes itself is state
     if not updated:
         raise FrontEndError("the program must have operations of an optimizer: call optimizer.minimize(loss) first")
-    pairs = list(metrics.items()) if isinstance(metrics, Mapping) else [(_name_of(v, i), v) for i, v in enumerate(metrics)]
     found = {"loss": loss}
-    for name, value in pairs:
-        number = reader.ids.get(getattr(value, "id", None))
+    for name, value in _pairs(metrics):
+        number = reader.ids.get(getattr(value, "id", None)) if isinstance(value, paddle.pir.Value) else None
         if number is None or number not in reader.results:
             raise FrontEndError(f"metric '{name}' must be a variable of the program, got: {type(value).__name__}")
-        if number != loss:
+        if found.get(name, number) != number:
+            raise FrontEndError(f"metric '{name}' must have a name of its own, got: two of one name")
+        if number != loss or isinstance(metrics, Mapping):  # which says what it is to be called
             found[name] = number
     order = [s for _, s, _, _ in reader.sources]
     return Captured(reader.ops, [s for s in order if s.id in updated], [s for s in order if s.name in persistable and s.id not in updated],
@@ -362,6 +364,18 @@ def _changed_in_place(reader: _Reader, position: int, by_id: Mapping[int, Source
     if source is None or later or len(op.outputs) != 1 or out is None:
         raise FrontEndError(f"{where}{op.name} changes '{changed[0].name}' in its place; use the form that returns another tensor")
     updates[source.name] = out.id
+
+
+def _pairs(metrics: Any) -> "list[tuple[str, Any]]":
+    """Names of metrics and what they are."""
+    if isinstance(metrics, Mapping):
+        for name in metrics:
+            if not isinstance(name, str) or not name or not name.isprintable():
+                raise FrontEndError(f"metrics must have names, got: {shown_value(name)}")
+        return list(metrics.items())
+    if not isinstance(metrics, (tuple, list)):  # one variable can be iterated over, which adds operations to the program
+        raise FrontEndError(f"metrics must be a list or a dictionary of variables, got: {type(metrics).__name__}")
+    return [(_name_of(v, i), v) for i, v in enumerate(metrics)]
 
 
 def _name_of(value: Any, position: int) -> str:

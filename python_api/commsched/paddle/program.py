@@ -11,6 +11,7 @@ import numpy as np
 import paddle
 
 from .. import tools
+from ..arguments import check_integer
 from ..errors import FrontEndError
 from ..rates import RatedProgram, RatedRankProgram
 from ..strategy import ParameterServers
@@ -47,7 +48,7 @@ class Program(RatedProgram):
     def load_into(self, scope: Any = None) -> None:
         """Gives the variables of a scope (default: that which transpile() read) the values that the program has come to, bit
         for bit. All, or nothing if something does not fit. The rates stay as they are."""
-        scope = self._step.scope if scope is None else scope
+        scope = self._step.scope if scope is None else values.check_scope(scope)
         found = {name: value for name, value in self.slots().items() if name in self._step.values and name not in self._step.captured.rates}
         for name, value in found.items():
             old = values.read(scope, name, "variable")
@@ -66,8 +67,7 @@ class Program(RatedProgram):
         if not isinstance(self.strategy, ParameterServers):
             raise FrontEndError("the program must have parameter servers (pservers=), got: all-reduce")
         servers = self.strategy.servers or 1
-        if isinstance(server, bool) or not isinstance(server, int) or not 0 <= server < servers:
-            raise FrontEndError(f"server must be an integer of 0 to {servers - 1}, got: {server!r}")
+        server = check_integer("server", server, 0, servers - 1)
         return self._function(f"server.{server}")
 
     def _function(self, name: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, Mapping, Optional, Sequence, Union
 
 import paddle
 
-from ..arguments import check_integer
+from ..arguments import check_choice, check_integer, check_seed, check_switch
 from ..cluster import Cluster
 from ..errors import FrontEndError
 from ..strategy import AllReduce, ParameterServers, Strategy
@@ -53,8 +53,7 @@ def transpile(program: Any = None, example_batch: "Optional[Mapping[str, Any]]" 
         if cluster is not None:
             raise FrontEndError("trainers must be left out where cluster is given, which says it")
         cluster = check_integer("trainers", trainers, 1)
-    if isinstance(seed, bool) or not isinstance(seed, int):
-        raise FrontEndError(f"seed must be an integer, got: {seed!r}")
+    seed = check_seed(seed)
     cluster, costs = checked(cluster, strategy, location_root, profile, calibration, calibrate, device)
     captured = capture(program, metrics)
     example = example_of(captured, example_batch)
@@ -65,7 +64,7 @@ def transpile(program: Any = None, example_batch: "Optional[Mapping[str, Any]]" 
     for name in strategy.row_sparse:
         if name not in names:
             raise FrontEndError(f"row_sparse must name parameters, {', '.join(names)}, got: '{name}'")
-    scope = paddle.static.global_scope() if scope is None else scope
+    scope = paddle.static.global_scope() if scope is None else values.check_scope(scope)
     initial = {s.name: values.read(scope, s.name, "variable") for s in [*captured.params, *captured.state]}
     for s in [*captured.params, *captured.state]:
         if initial[s.name].dtype != s.dtype:
@@ -77,7 +76,7 @@ def transpile(program: Any = None, example_batch: "Optional[Mapping[str, Any]]" 
 _METHODS = {"RoundRobin": "round-robin", "HashName": "hash"}
 
 
-def _strategy(strategy: Any, pservers: Any, options: Mapping[str, Any]) -> Any:
+def _strategy(strategy: Any, pservers: Any, options: "dict[str, Any]") -> Any:
     """What Paddle's names mean."""
     given = [n for n, v in options.items() if v is not None]
     if strategy is not None:
@@ -91,13 +90,13 @@ def _strategy(strategy: Any, pservers: Any, options: Mapping[str, Any]) -> Any:
             raise FrontEndError(f"{', '.join(given)} must go with pservers of at least 1, got: {pservers}")
         return AllReduce()
     for name in ("slice_var_up", "sync_mode"):
-        if options[name] is not None and not isinstance(options[name], bool):
-            raise FrontEndError(f"{name} must be True or False, got: {options[name]!r}")
+        if options[name] is not None:
+            options[name] = check_switch(name, options[name])
     if options["slice_var_up"] is False and options["min_block_size"] is not None:
         raise FrontEndError("min_block_size must go with slice_var_up=True, got: slice_var_up=False")
     method = getattr(options["split_method"], "__name__", options["split_method"])  # Paddle has classes of these names
-    if method is not None and method not in _METHODS:
-        raise FrontEndError(f"split_method must be one of {', '.join(_METHODS)}, got: {method!r}")
+    if method is not None:
+        check_choice("split_method", method, list(_METHODS))
     size = options["min_block_size"]
     return ParameterServers(servers=servers, slice=options["slice_var_up"], placement=_METHODS.get(method),
                             min_block_elements=None if size is None else check_integer("min_block_size", size, 1),

@@ -10,6 +10,7 @@ import ml_dtypes
 import numpy as np
 import paddle
 
+from ..arguments import shown
 from ..errors import FrontEndError
 
 _ELEMENTS = {"float64": np.float64, "float32": np.float32, "int64": np.int64, "int32": np.int32, "int8": np.int8, "uint8": np.uint8,
@@ -23,6 +24,13 @@ def dtype_of(dtype: Any, what: str) -> np.dtype:
     if name not in _ELEMENTS:
         raise FrontEndError(f"{what} must have an element type of f64, f32, bf16, f16, i64, i32, i8, u8 or bool, got: {name}")
     return np.dtype(_ELEMENTS[name])
+
+
+def check_scope(scope: Any) -> Any:
+    """A scope of Paddle's. Raises FrontEndError."""
+    if not callable(getattr(scope, "find_var", None)):
+        raise FrontEndError(f"scope must be a paddle.static.Scope, got: {shown(scope)}")
+    return scope
 
 
 def read(scope: Any, name: str, what: str) -> np.ndarray:

@@ -16,11 +16,11 @@ from torch.utils import _pytree as pytree
 
 from ..errors import FrontEndError
 from ..frontend import jax_worker
-from ..frontend.base import BatchArgument, Description, Slot, check_part
+from ..frontend.base import BatchArgument, Description, Slot, check_part, free_name
 from ..frontend.doubling import check_mean, doubled
 from ..frontend.jax_frontend import _lower, path_name
 from ..frontend.jax_gradient import marking
-from ..frontend.located import Located, free_name
+from ..frontend.located import Located
 from ..frontend.stablehlo import level0_function, level0_module
 from ..frontend.stablehlo.function import FunctionSpec
 from ..frontend.stablehlo.ir import Printer

@@ -13,6 +13,7 @@ from __future__ import annotations
 import atexit
 import queue
 import threading
+import time
 import weakref
 from datetime import timedelta
 from typing import Any, Callable, Optional, Sequence
@@ -21,6 +22,7 @@ import torch
 import torch.distributed as dist
 from torch.distributed import ReduceOp
 
+from ..arguments import shown
 from ..errors import RuntimeFailure
 from ..posts import Posted
 from .meeting import meet
@@ -31,16 +33,24 @@ _COMBINES = ((ReduceOp.SUM, "sum"), (ReduceOp.AVG, "mean"), (ReduceOp.MAX, "max"
 class Work(dist._Work):
     """Collectives under way, and what is to be done when they are."""
 
-    def __init__(self, group: "ProcessGroup", posted: "list[Posted]", result: Any, after: "list[Callable[[], Any]]", source: int = -1):
+    def __init__(self, group: "ProcessGroup", posted: "list[Posted]", result: Any, after: "list[Callable[[], Any]]", source: int = -1,
+                 options: Any = None):
+        """options: of torch's, of the call; their timeout, if they have one, is that of wait()."""
         super().__init__()
         self._group, self._posted, self._result, self._after, self._source = group, posted, result, after, source
+        given = getattr(options, "timeout", None)
+        self._timeout: Optional[timedelta] = given if given is not None and given > timedelta(0) else None
         self._lock = threading.Lock()
         self._future: Optional[torch.futures.Future] = None
 
     def wait(self, timeout: Optional[timedelta] = None) -> bool:
-        seconds = timeout.total_seconds() if timeout else 0
+        if timeout is not None and (not isinstance(timeout, timedelta) or timeout < timedelta(0)):
+            raise RuntimeFailure(f"timeout must be a timedelta that is not negative, got: {shown(timeout)}")
+        limit = timeout or self._timeout  # 0 is none, as torch has it
+        seconds = limit.total_seconds() if limit else None
+        end = time.monotonic() + (seconds or 0.0)
         for posted in self._posted:
-            if not posted.wait(seconds or None):
+            if not posted.wait(None if seconds is None else max(0.0, end - time.monotonic())):
                 raise RuntimeFailure(f"{self._group}: no end within {seconds:g} s")
         with self._lock:
             while self._after:
@@ -145,10 +155,10 @@ class ProcessGroup(dist.ProcessGroup):
     def _post(self, tensor: Optional[torch.Tensor], kind: str, **options: Any) -> Posted:
         return self.posts.post(self._key, tensor, kind, **options)
 
-    def _work(self, posted: "list[Posted]", result: Any, after: "Sequence[Callable[[], Any]]" = (), source: int = -1) -> Work:
-        return Work(self, posted, result, list(after), source)
+    def _work(self, posted: "list[Posted]", result: Any, after: "Sequence[Callable[[], Any]]" = (), source: int = -1, opts: Any = None) -> Work:
+        return Work(self, posted, result, list(after), source, opts)
 
-    def _in_place(self, tensors: Sequence[torch.Tensor], kind: str, **options: Any) -> Work:
+    def _in_place(self, tensors: Sequence[torch.Tensor], kind: str, opts: Any, **options: Any) -> Work:
         """Tensors that are changed where they are, each by a post of its own."""
         posted, after = [], []
         for tensor in tensors:
@@ -156,7 +166,7 @@ class ProcessGroup(dist.ProcessGroup):
             posted.append(self._post(dense, kind, **options))
             if dense.data_ptr() != tensor.data_ptr():
                 after.append(_copying(tensor, dense))
-        return self._work(posted, list(tensors), after)
+        return self._work(posted, list(tensors), after, opts=opts)
 
     def _combine(self, what: str, op: Any) -> str:
         for known, name in _COMBINES:
@@ -166,13 +176,13 @@ class ProcessGroup(dist.ProcessGroup):
 
     # ---- collectives ---------------------------------------------------------------------
     def allreduce(self, tensors, opts=None) -> Work:
-        return self._in_place(_tensors(tensors), "all_reduce", combine=self._combine("all_reduce", opts.reduceOp if opts else ReduceOp.SUM))
+        return self._in_place(_tensors(tensors), "all_reduce", opts, combine=self._combine("all_reduce", opts.reduceOp if opts else ReduceOp.SUM))
 
     def allreduce_coalesced(self, tensors, opts=None) -> Work:
         return self.allreduce(tensors, opts)
 
     def broadcast(self, tensors, opts=None) -> Work:
-        return self._in_place(_tensors(tensors), "broadcast", peer=opts.rootRank if opts else 0)
+        return self._in_place(_tensors(tensors), "broadcast", opts, peer=opts.rootRank if opts else 0)
 
     def reduce(self, tensors, opts) -> Work:
         outputs = [torch.empty_like(tensor, memory_format=torch.contiguous_format) for tensor in _tensors(tensors)]
@@ -180,7 +190,7 @@ class ProcessGroup(dist.ProcessGroup):
         posted = [self._post(tensor.detach().contiguous(), "all_reduce", output=output, combine=combine)
                   for tensor, output in zip(tensors, outputs)]
         root = opts.rootRank == self._rank
-        return self._work(posted, tensors, [_copying(t, o) for t, o in zip(tensors, outputs)] if root else ())
+        return self._work(posted, tensors, [_copying(t, o) for t, o in zip(tensors, outputs)] if root else (), opts=opts)
 
     def all_gather_single(self, output, input, opts=None) -> Work:
         return self.all_gather_single_coalesced([output], [input], opts)
@@ -192,7 +202,7 @@ class ProcessGroup(dist.ProcessGroup):
             posted.append(self._post(tensor.detach().contiguous(), "all_gather", output=dense))
             if dense.data_ptr() != output.data_ptr():
                 after.append(_copying(output, dense))
-        return self._work(posted, outputs, after)
+        return self._work(posted, outputs, after, opts=opts)
 
     def allgather(self, outputs, inputs, opts=None) -> Work:
         posted, after = [], []
@@ -201,7 +211,7 @@ class ProcessGroup(dist.ProcessGroup):
             all_parts = torch.empty((self._size, *tensor.shape), dtype=tensor.dtype)
             posted.append(self._post(tensor.detach().contiguous(), "all_gather", output=all_parts))
             after += [_copying(part, all_parts[r]) for r, part in enumerate(parts)]
-        return self._work(posted, outputs, after)
+        return self._work(posted, outputs, after, opts=opts)
 
     def allgather_coalesced(self, output_lists, inputs, opts=None) -> Work:
         return self.allgather(list(map(list, zip(*output_lists))), inputs, opts)
@@ -217,7 +227,7 @@ class ProcessGroup(dist.ProcessGroup):
             posted.append(self._post(tensor.detach().contiguous(), "reduce_scatter", output=dense, combine=combine))
             if dense.data_ptr() != output.data_ptr():
                 after.append(_copying(output, dense))
-        return self._work(posted, outputs, after)
+        return self._work(posted, outputs, after, opts=opts)
 
     def reduce_scatter(self, outputs, inputs, opts=None) -> Work:
         for output, parts in zip(outputs, inputs, strict=True):
@@ -233,12 +243,12 @@ class ProcessGroup(dist.ProcessGroup):
         dense = output.detach() if output.is_contiguous() else torch.empty(output.shape, dtype=output.dtype)
         posted = self._post(input.detach().contiguous(), "all_to_all", output=dense, send_counts=counts(input, input_splits),
                             receive_counts=counts(output, output_splits))
-        return self._work([posted], [output], [_copying(output, dense)] if dense.data_ptr() != output.data_ptr() else ())
+        return self._work([posted], [output], [_copying(output, dense)] if dense.data_ptr() != output.data_ptr() else (), opts=opts)
 
     def alltoall(self, outputs, inputs, opts=None) -> Work:
-        return self._exchange(inputs, outputs)
+        return self._exchange(inputs, outputs, opts)
 
-    def _exchange(self, inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]) -> Work:
+    def _exchange(self, inputs: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor], opts: Any) -> Work:
         """A tensor to and from each rank."""
         kind = (list(inputs) + list(outputs))[0].dtype
         sent = torch.cat([t.detach().reshape(-1) for t in inputs]) if inputs else torch.empty(0, dtype=kind)
@@ -246,19 +256,19 @@ class ProcessGroup(dist.ProcessGroup):
         posted = self._post(sent, "all_to_all", output=received, send_counts=[t.numel() for t in inputs],
                             receive_counts=[t.numel() for t in outputs])
         parts = received.split([t.numel() for t in outputs])
-        return self._work([posted], list(outputs), [_copying(t, part.view(t.shape)) for t, part in zip(outputs, parts)])
+        return self._work([posted], list(outputs), [_copying(t, part.view(t.shape)) for t, part in zip(outputs, parts)], opts=opts)
 
     def gather(self, outputs, inputs, opts) -> Work:
         own, root = _tensors(inputs)[0], opts.rootRank
         empty = own.new_empty(0)
         parts = list(outputs[0]) if self._rank == root else [empty] * self._size
-        return self._exchange([own if r == root else empty for r in range(self._size)], parts)
+        return self._exchange([own if r == root else empty for r in range(self._size)], parts, opts)
 
     def scatter(self, outputs, inputs, opts) -> Work:
         own, root = _tensors(outputs)[0], opts.rootRank
         empty = own.new_empty(0)
         parts = list(inputs[0]) if self._rank == root else [empty] * self._size
-        return self._exchange(parts, [own if r == root else empty for r in range(self._size)])
+        return self._exchange(parts, [own if r == root else empty for r in range(self._size)], opts)
 
     def send(self, tensors, destination: int, tag: int = 0) -> Work:
         key = f"{self._key}, {self._rank} to {destination}, tag {tag}"
@@ -278,7 +288,7 @@ class ProcessGroup(dist.ProcessGroup):
         raise RuntimeFailure("recv: source must be a rank of the group, got: any")
 
     def barrier(self, opts=None) -> Work:
-        return self._work([self._post(None, "barrier")], [])
+        return self._work([self._post(None, "barrier")], [], opts=opts)
 
     # Older names of the same.
     _allgather_base = all_gather_single

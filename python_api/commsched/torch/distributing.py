@@ -20,6 +20,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from .. import job as jobs
+from ..arguments import check_switch, shown
 from ..errors import CommSchedError, FrontEndError
 from ..posts import Posts
 from .gradients import Gradients
@@ -42,6 +43,7 @@ def distribute(model: nn.Module, optimizer: Optimizer, *, broadcast_buffers: boo
     Raises FrontEndError, RuntimeFailure.
     """
     _check(model, optimizer)
+    broadcast_buffers = check_switch("broadcast_buffers", broadcast_buffers)
     posts, close = _posts()
     own = type(optimizer)
     numbers = {id(p): number for number, group in enumerate(optimizer.param_groups) for p in group["params"]}
@@ -93,7 +95,7 @@ class _Distributed:
     def step(self, closure=None, **other):
         state = self._commsched
         if closure is not None or other:
-            raise FrontEndError(f"step of a distributed optimizer must be called without arguments, got: {'closure' if closure else ', '.join(other)}")
+            raise FrontEndError(f"step of a distributed optimizer must be called without arguments, got: {', '.join([*(['closure'] if closure is not None else []), *other])}")
         if self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks:
             raise FrontEndError("a distributed optimizer must have no hooks of its step")
         gradients = state.gradients
@@ -165,6 +167,10 @@ def _update(optimizer: Any, own: Any, numbers: "dict[int, int]", parameters: "li
 
 
 def _check(model: nn.Module, optimizer: Optimizer) -> None:
+    if not isinstance(model, nn.Module):
+        raise FrontEndError(f"model must be a torch.nn.Module, got: {shown(model)}")
+    if not isinstance(optimizer, Optimizer):
+        raise FrontEndError(f"optimizer must be a torch.optim.Optimizer, got: {shown(optimizer)}")
     if isinstance(model, nn.parallel.DistributedDataParallel):
         raise FrontEndError("model must be the one inside of DistributedDataParallel, got: DistributedDataParallel")
     if isinstance(optimizer, _Distributed) or any(model is other._commsched.model for other in _live):

@@ -8,6 +8,7 @@ from typing import Any, Optional
 
 import torch
 
+from ..arguments import shown
 from ..errors import FrontEndError
 from ..rates import RatedProgram
 from . import scaling
@@ -43,6 +44,12 @@ class Program(RatedProgram):
         self._step.optimizer._opt_called = True  # of which schedulers ask
 
     def _check_scheduler(self, scheduler: Any) -> None:
+        if scheduler is None:
+            return
+        if not callable(getattr(scheduler, "step", None)):
+            raise FrontEndError(f"scheduler must be a scheduler, whose step() is called after each step, got: {shown(scheduler)}")
+        if getattr(scheduler, "optimizer", self._step.optimizer) is not self._step.optimizer:
+            raise FrontEndError(f"scheduler must be of the optimizer that was transpiled, got: {type(scheduler).__name__} of another one")
         if isinstance(scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau):
             raise FrontEndError("ReduceLROnPlateau needs the metrics of each step before the next one: call program.step(batch), then "
                                 "scheduler.step(metric)")
@@ -52,8 +59,12 @@ class Program(RatedProgram):
         """Gives a model, its optimizer and its scaler the parameters, buffers, state, scale and growth tracker that the program
         has come to, bit for bit. They may be others than those of transpile(), of the same structure. All, or nothing if something
         does not fit."""
+        if not isinstance(model, torch.nn.Module):
+            raise FrontEndError(f"model must be a torch.nn.Module, got: {shown(model)}")
         carried = self._carried()
         params, buffers, state = (carried[i] for i in range(3))
+        if self._step.scaling is None and scaling.Scaling.of(scaler, []) is None:
+            scaler = None  # one that is not enabled does nothing, as in transpile()
         if scaler is not None:
             if self._step.scaling is None:
                 raise FrontEndError("the program was made without a scaler that is enabled, so it has no scale to load")

@@ -8,6 +8,7 @@ from typing import Any, Callable, Optional, Union
 
 import torch
 
+from ..arguments import check_integer, check_seed
 from ..cluster import Cluster
 from ..errors import FrontEndError
 from ..strategy import AllReduce, Strategy
@@ -65,10 +66,7 @@ def transpile(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn:
         raise FrontEndError("loss_fn must have no parameters of its own; make it a part of the model")
     if before_update is not None and not callable(before_update):
         raise FrontEndError(f"before_update must be a function of the model, got: {type(before_update).__name__}")
-    if isinstance(seed, bool) or not isinstance(seed, int):
-        raise FrontEndError(f"seed must be an integer, got: {seed!r}")
-    if isinstance(accumulate, bool) or not isinstance(accumulate, int) or accumulate < 1:
-        raise FrontEndError(f"accumulate must be a number of parts, at least 1, got: {accumulate!r}")
+    seed, accumulate = check_seed(seed), check_integer("accumulate", accumulate, 1)
     scaling = Scaling.of(scaler, list(model.parameters()))
     cluster, costs = checked(cluster, strategy, location_root, profile, calibration, calibrate, device)
     if strategy.row_sparse:
