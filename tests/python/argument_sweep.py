@@ -1,9 +1,11 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What sweeps over the arguments of public functions have in common: kinds of values that arguments must not be, and how one is refused."""
+import contextlib
 import inspect
 
 import numpy as np
+import pytest
 
 import commsched
 
@@ -93,3 +95,17 @@ def refusals(arguments, call, function, named={}, error=commsched.CommSchedError
     """What is wrong with how a function refuses what its arguments must not be. call(function, argument=value)."""
     return [f"{function}({argument}={value!r}) {why}" for argument, values in arguments[function].items() for value in values
             if (why := refused(lambda: call(function, **{argument: value}), *named.get((function, argument), [argument]), error=error))]
+
+
+@contextlib.contextmanager
+def job_of_one():
+    """This process as a job of one rank, also where it has been one before."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(commsched.job, "_current", None)
+        with commsched.init() as job:
+            yield job
+
+
+def as_of_ranks(patch, module, job):
+    """transpile() of this module makes what it makes in a job of several ranks."""
+    patch.setattr(module, "made", lambda alone, ranks, *arguments, **options: ranks(*arguments, job=job, **options))

@@ -294,7 +294,7 @@ def test_files(tmp_path):
     assert before == source.identity
     os.utime(paths[3], ns=(1, 1))
     assert source.identity != before
-    assert Files(paths, None).identity != Files(paths[:-1], None).identity
+    assert Files(paths, len).identity != Files(paths[:-1], len).identity
 
 
 def test_what_is_refused():
@@ -304,7 +304,7 @@ def test_what_is_refused():
              (lambda: DataCache([1], disk_holds="some"), "disk_holds must be one of everything, rest, got: some"),
              (lambda: Loader([1, 2], 3), r"batch_size must be at most the samples \(2\), got: 3"),
              (lambda: Loader([1, 2], 0), "batch_size must be at least 1, got: 0"),
-             (lambda: Loader([1, 2], 2, threads=-1), "threads must be at least 0, got: -1"),
+             (lambda: Loader([1, 2], 2, threads=-1), "threads must be 0 to 1024, got: -1"),
              (lambda: Loader(range(9), 3, ranks=2), "batch_size must be divisible by 2 ranks, got: 3"),
              (lambda: Loader(range(9), 4, ranks=2, rank=2), "rank must be below 2, got: 2"),
              (lambda: Loader(range(9), 4, ranks=2, drop_last=False), "drop_last must be set with ranks"),

@@ -210,7 +210,7 @@ def test_what_is_no_option():
                     use(batches)
     with pytest.raises(ValueError, match="replan must be a Replan, a Tune or a bool, got: 5"):
         program.run([], replan=5)
-    with pytest.raises(TypeError, match="slots must be given as a mapping of names to values, got: int"):
+    with pytest.raises(commsched.FrontEndError, match="slots must be given as a mapping of names to values, got: int"):
         program.set_slots(3)
     with pytest.raises(commsched.FrontEndError, match="^path must be a path, got: 3$"):
         program.trace(3)

@@ -13,7 +13,7 @@ import pytest
 
 import commsched
 from argument_sweep import (ANYTHING, ANY_INTEGER, CHOICE, COUNT, INDEX, INF, LINE, NAN, NO_NUMBER, NO_TEXT, NUMBER, PATH, POSITIVE, SWITCH,
-                            TEXT, Integers, Numbers, check_tables, integers, methods_of, parameters_of, refusals, refused, required)
+                            TEXT, Integers, Numbers, check_tables, integers, job_of_one, methods_of, parameters_of, refusals, refused, required)
 
 pytestmark = pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMMSCHED_BIN is not set")
 jax = pytest.importorskip("jax")
@@ -212,7 +212,7 @@ def test_what_makes_no_sense_is_refused(alone, function):
 
 
 def test_posts_of_a_job(alone):
-    with commsched.init() as job:
+    with job_of_one() as job:
         with commsched.Posts(job) as posts:
             alone.job, alone.posts, alone.posted = job, posts, posts.post("a", np.ones(2))
             wrong = [line for function in NEEDS_JOB for line in wrong_of(alone, function)]

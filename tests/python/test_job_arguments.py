@@ -10,7 +10,8 @@ import pytest
 
 import commsched
 import commsched.data
-from argument_sweep import DATA, LINE, NAN, NO_TEXT, PATH, SWITCH, check_tables, methods_of, parameters_of, refusals, refused, required
+from argument_sweep import (DATA, LINE, NAN, NO_TEXT, PATH, SWITCH, as_of_ranks, check_tables, job_of_one, methods_of, parameters_of, refusals,
+                            refused, required)
 from rank_job import outputs, run, script, token_file
 
 pytestmark = pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMMSCHED_BIN is not set")
@@ -48,8 +49,8 @@ def test_the_tables_have_all_functions_and_arguments():
 @pytest.fixture(scope="module")
 def of_ranks(tmp_path_factory):
     """What Alone has, with a job of one rank, and programs as one of several ranks has them."""
-    with commsched.init() as job, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(transpiling, "made", lambda alone, ranks, *arguments, **options: ranks(*arguments, job=job, **options))
+    with job_of_one() as job, pytest.MonkeyPatch.context() as patch:
+        as_of_ranks(patch, transpiling, job)
         made = Alone(tmp_path_factory.mktemp("ranks"))
         made.job = job
         assert isinstance(made.program, RankProgram)

@@ -210,6 +210,22 @@ def refusals():
     refused(lambda: model(torch.tensor([1])).sum().backward(), "gradient of 'weight' must be dense, got: torch.sparse_coo")
 
 
+def buffers(rank):
+    """Whether running statistics are those of rank 0, as broadcast_buffers says."""
+    for value in (True, False):
+        model = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2))
+        optimizer = commsched.torch.distribute(model, torch.optim.SGD(model.parameters(), lr=0.0), broadcast_buffers=value)
+        for x in (torch.ones(2, 3) * rank + torch.eye(2, 3), torch.eye(2, 3)):
+            optimizer.zero_grad()
+            model(x).sum().backward()
+            optimizer.step()
+        optimizer.synchronize()
+        means = [torch.zeros(2) for _ in range(2)]
+        dist.all_gather(means, model[1].running_mean)
+        assert torch.equal(*means) == value, means
+        optimizer.undistribute()
+
+
 def lost(rank, signal_number):
     """A rank ends, or stands still for longer than the timeout of init_process_group."""
     model = nn.Linear(3, 3)
@@ -293,6 +309,8 @@ def main():
         return lost(rank, signal.SIGKILL if CASE == "killed" else signal.SIGSTOP)
     if CASE == "refusals":
         refusals()
+    elif CASE == "buffers":
+        buffers(dist.get_rank())
     elif CASE == "drawn":
         some_early = 0
         first, times = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))

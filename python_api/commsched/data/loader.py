@@ -31,7 +31,7 @@ class Loader:
     seed, shuffle: the order of an epoch is a function of the seed and the epoch alone, or that of the source.
     drop_last: leave out the last batch if it is not whole (a program takes one size). Samples that are left out
         are others in every epoch, with shuffle.
-    threads: that read and prepare; 0: the one that takes the batches does it. None: as many as processors, at most 4.
+    threads: that read and prepare; 0: the one that takes the batches does it. None: as many as processors, at most 4; 1024 are the most.
     prefetch: batches that may be ready, or in the making, before they are asked for.
     ranks, rank: the batches of one of several processes are its rows: the rank-th of `ranks` equal pieces of every
         global batch. rank=None: all rows.
@@ -116,7 +116,7 @@ class Loader:
     def resume(self, position: Mapping[str, Any], epochs: Optional[int] = None) -> "Batches":
         """Goes on from a position (Batches.position), up to the end of epoch `epochs` - 1 (None: endlessly).
 
-        Raises ValueError if what decides the order is not as it was.
+        Raises FrontEndError if what decides the order is not as it was.
         """
         if not isinstance(position, Mapping):
             raise FrontEndError(f"position must be one of Batches.position, got: {shown(position)}")

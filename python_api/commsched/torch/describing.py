@@ -61,9 +61,9 @@ class Batch:
             if isinstance(value, (tuple, list)) and head and head[0].idx < len(names):
                 name = ".".join([names[head[0].idx], *([path_name(rest)] if rest else [])])
             name = name or (names[0] if names else "batch")
-            leaf = torch.from_numpy(leaf) if isinstance(leaf, np.ndarray) else leaf
             self.names.append(name if not name[0].isdigit() else f"batch.{name}")
-            self.tensors.append(values.check(leaf, f"batch '{self.names[-1]}'").detach())
+            what = f"batch '{self.names[-1]}'"
+            self.tensors.append(values.check(values.of_array(leaf, what) if isinstance(leaf, np.ndarray) else leaf, what).detach())
         if not self.tensors:
             raise FrontEndError("the example batch must have tensors, got none")
         for name, t in zip(self.names, self.tensors):

@@ -29,6 +29,16 @@ def check(tensor: Any, what: str) -> torch.Tensor:
     return tensor
 
 
+def of_array(array: np.ndarray, what: str) -> torch.Tensor:
+    """An array of a batch, if it can be in its memory. Raises FrontEndError."""
+    for convert in (torch.from_numpy, to_torch):  # bfloat16 and strides that go backwards are copied
+        try:
+            return convert(array)
+        except (TypeError, ValueError):
+            pass
+    raise FrontEndError(f"{what} must be an array of numbers, got: {array.dtype}{list(array.shape)}")
+
+
 def to_numpy(tensor: torch.Tensor) -> np.ndarray:
     """A copy."""
     tensor = tensor.detach().resolve_conj().contiguous()
