@@ -76,7 +76,7 @@ ARGUMENTS = {
                      links=[1, "x", [1], True, {"x": 1}, {0: "x"}, {0: NAN}, {0: 0}, {0: (1, 2, 3)}, {0: (1, "x")}, {99: 2.0}],
                      latency_ns=INDEX, overhead_ns=INDEX, engine_ns=INDEX, burst_bytes=INDEX, queue_ns=INDEX,
                      profile=[*PATH, "/nonexistent"], calibration=[*PATH, "/nonexistent"], nccl_tests=[*PATH, "/nonexistent"],
-                     every_rank=required(SWITCH), jitter=required(Numbers([*NUMBER, 1.5])), jitter_seed=required(INDEX), in_order=required(SWITCH),
+                     every_rank=required(SWITCH), jitter=required(Numbers([*NUMBER, 1, 1.5])), jitter_seed=required(INDEX), in_order=required(SWITCH),
                      trace=[*PATH, "/nonexistent/trace"]),
     "init": dict(rank=integers(0, most=4095), size=integers(1, most=4096), transport=CHOICE, peers=[1, "x", "a,b", True, [], [1], [""], {}, ["a,b"]],
                  master=TEXT, port=integers(1, most=65535), token=TEXT, token_file=PATH, tls_ca=PATH, tls_cert=PATH, tls_key=PATH,
@@ -138,12 +138,12 @@ def test_the_tables_have_all_functions_and_arguments():
 class Alone:
     """A job of one rank, and what is made of everything."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, workers=2):
         def step(params, x):
             loss, grads = jax.value_and_grad(lambda p: (x @ p["w"]).mean())(params)
             return {"w": params["w"] - 0.1 * grads["w"]}, loss
         self.step, self.arguments = step, ({"w": np.ones(4, np.float32)}, np.ones((4, 4), np.float32))
-        self.program = commsched.transpile(step, *self.arguments, cluster=2, functions={"f": (lambda p, x: (x @ p["w"]).mean(), *self.arguments)})
+        self.program = commsched.transpile(step, *self.arguments, cluster=workers, functions={"f": (lambda p, x: (x @ p["w"]).mean(), *self.arguments)})
         self.plan, self.folder = self.program.plan, folder
         self.loader = commsched.Loader([np.zeros(2)] * 8, 2)
         self.batches = [self.arguments[1]]
@@ -222,7 +222,7 @@ def test_posts_of_a_job(alone):
 
 
 POSTS = [(dict(kind="broadcast", combine="max"), "combine"), (dict(kind="all_gather", combine="mean"), "combine"),
-         (dict(send_counts=[4]), "send_counts"), (dict(kind="broadcast", receive_counts=[4]), "receive_counts"),
+         (dict(kind="all_reduce", send_counts=[4]), "send_counts"), (dict(kind="broadcast", receive_counts=[4]), "receive_counts"),
          (dict(kind="barrier"), "tensor"), (dict(kind="barrier", tensor=None, output=np.ones(4)), "output")]
 S, A, P = commsched.Sparse, commsched.AllReduce, commsched.ParameterServers
 # (function, arguments, the one that is of no use, or of which two exclude each other)
@@ -252,7 +252,7 @@ COMBINATIONS = [
 
 def test_what_is_of_no_use_is_refused(alone, tmp_path):
     wrong = [f"{function.__name__}({given}) {why}" for function, given, name in COMBINATIONS
-             if (why := refused(lambda: function(**given), name))]
+             if (why := refused(lambda: function(**given), name, error=(commsched.CommSchedError, TypeError)))]  # Python's, of one that it has not
     if why := refused(lambda: alone.call("simulate", jitter_seed=1), "jitter_seed"):
         wrong.append(f"simulate(jitter_seed=1) {why}")
     if why := refused(lambda: alone.program.mlir(1, cluster=False), "cluster"):

@@ -98,6 +98,10 @@ def test_in_programs(alone):
         metrics = program.run([rows] * 4, workers=np.int64(2), replan=commsched.Replan(every=np.int64(1), window=np.int16(2), deadline=np.float32(30)),
                               progress=np.False_)
         assert other.run([rows] * 4, workers=2) == metrics
+        for _ in range(1000):  # until it has begun
+            if program.replans:
+                break
+            program.run([rows] * 20)
         assert program.replans and not other.replans
         assert len(list(program.stream([rows], workers=np.int64(2)))) == 1
 

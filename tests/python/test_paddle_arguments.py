@@ -14,7 +14,7 @@ from paddle.nn import functional as F  # noqa: E402
 
 import commsched  # noqa: E402
 import commsched.paddle  # noqa: E402
-from argument_sweep import (ANY_INTEGER, CHOICE, COUNT, INDEX, SWITCH, as_of_ranks, check_tables, integers, job_of_one, methods_of,  # noqa: E402
+from argument_sweep import (ANY_INTEGER, ANYTHING, CHOICE, COUNT, INDEX, SWITCH, as_of_ranks, check_tables, integers, job_of_one, methods_of,  # noqa: E402
                             parameters_of, refusals, refused, required)
 from commsched.paddle import transpiling  # noqa: E402
 from test_every_argument import ARGUMENTS as OF_PROGRAMS, NAMED  # noqa: E402
@@ -70,6 +70,7 @@ ARGUMENTS = {
     "Program.load_into": dict(scope=[*SCOPE, paddle.static.Scope()]),
     "Program.get_pserver_program": dict(server=required(integers(0, most=1))),
 }
+ARGUMENTS["Program.call"]["batches"] = ANYTHING  # there is no function besides the step
 ARGUMENTS["Program.run"]["scheduler"] = ARGUMENTS["Program.stream"]["scheduler"] = SCHEDULER
 ELSEWHERE = {"Program": "transpile() makes it"}
 NAMES = {**NAMED, ("transpile", "example_batch"): ["batch"], ("transpile", "metrics"): ["metric"],
@@ -111,7 +112,8 @@ def test_what_a_program_is_given(ranks, monkeypatch, built):
 
 def test_what_transpile_is_given_is_seen(built):
     def text(**given):
-        return built.transpile(**given).mlir(1)
+        program = built.transpile(**given)
+        return program.mlir(0) + program.mlir(1)
     plain = text()
     same = [dict(trainers=np.int64(2)), dict(pservers=0), dict(cluster=2), dict(metrics=[built.loss]), dict(metrics=[]), dict(seed=np.int64(3)),
             dict(device="cpu"), dict(strategy=commsched.AllReduce(), cluster=2), dict(calibrate=np.False_), dict(metrics={"loss": built.loss})]

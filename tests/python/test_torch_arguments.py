@@ -16,7 +16,7 @@ from torch import nn  # noqa: E402
 
 import commsched  # noqa: E402
 import commsched.torch  # noqa: E402
-from argument_sweep import (ANY_INTEGER, NAN, SWITCH, as_of_ranks, check_tables, integers, job_of_one, methods_of,  # noqa: E402
+from argument_sweep import (ANY_INTEGER, ANYTHING, NAN, SWITCH, as_of_ranks, check_tables, integers, job_of_one, methods_of,  # noqa: E402
                             parameters_of, refusals, refused, required)
 from commsched.torch import distributed, distributing, transpiling  # noqa: E402
 from test_every_argument import ARGUMENTS as OF_PROGRAMS, NAMED  # noqa: E402
@@ -59,6 +59,7 @@ ARGUMENTS = {
                               optimizer=[1, "x", [], object(), torch.optim.SGD, parts()[1]], scaler=[*SCALER, torch.amp.GradScaler("cpu")]),
     "Optimizer.step": dict(closure=[lambda: 0, 0, False, "x"], other=[1, None]),
 }
+ARGUMENTS["Program.call"]["batches"] = ANYTHING  # there is no function besides the step
 ARGUMENTS["Program.run"]["scheduler"] = ARGUMENTS["Program.stream"]["scheduler"] = SCHEDULER
 # Where an argument is another library's, or nothing is made of it here.
 ELSEWHERE = {"Program": "transpile() makes it", "Optimizer.add_param_group": "always refused", "Optimizer.load_state_dict": "PyTorch's",
@@ -127,7 +128,8 @@ def test_what_distribute_and_its_optimizer_are_given():
 def test_what_transpile_is_given_is_seen():
     def text(**given):
         torch.manual_seed(0)
-        return made(**given).mlir(1)
+        program = made(**given)
+        return program.mlir(0) + program.mlir(1)
     plain = text()
     same = [dict(cluster=np.int64(2)), dict(accumulate=np.int8(1)), dict(seed=np.int64(5)), dict(scaler=torch.amp.GradScaler("cpu", enabled=False)),
             dict(device="cpu"), dict(calibrate=np.False_), dict(before_update=lambda model: None)]
@@ -182,7 +184,7 @@ def test_schedulers_that_are_steps_of_any_kind():
     with made(model=model, optimizer=optimizer) as program:
         program.run([(X, Y)] * 3, scheduler=Halving(optimizer))
         program.run([(X, Y)] * 2, scheduler=torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5))
-    assert optimizer.param_groups[0]["lr"] == 0.1 / 2 ** 3
+    assert optimizer.param_groups[0]["lr"] == 0.1 / 2 ** 5
 
 
 # ---- the backend of torch.distributed -------------------------------------------------------------------------------------

@@ -79,8 +79,13 @@ class Program(RatedProgram):
             names = {id(p): n for n, p in own.items()}
             if type(optimizer) is not type(self._step.optimizer):
                 raise FrontEndError(f"the optimizer must be of type {type(self._step.optimizer).__name__}, got: {type(optimizer).__name__}")
-            known = {names.get(id(p)) for g in optimizer.param_groups for p in g["params"]}
-            for name in state:
+            known = set()
+            for p in (p for group in optimizer.param_groups for p in group["params"]):
+                if id(p) not in names:
+                    raise FrontEndError(f"the optimizer must have parameters of the model, got: another one of {list(p.shape)}")
+                known.add(names[id(p)])
+            trained = {id(p) for group in self._step.optimizer.param_groups for p in group["params"]}
+            for name in [*state, *(n for n, p in self._step.model.named_parameters() if id(p) in trained)]:
                 if name not in known:
                     raise FrontEndError(f"the optimizer must have parameter '{name}' of the model, got none")
         if scaler is not None:
