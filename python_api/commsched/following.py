@@ -39,6 +39,11 @@ def _numbers(metrics: Any) -> "dict[str, float]":
     return found
 
 
+def _check_open(file: Any) -> None:
+    if file.closed:
+        raise FrontEndError(f"the file of metrics must be open, got: {file.name}, which is closed")
+
+
 class JsonLines:
     """A file with a line for each step, {"step": 1, "time": ..., "loss": ...}, which is added to and written at once.
 
@@ -51,6 +56,7 @@ class JsonLines:
     def write(self, step: int, metrics: Mapping[str, float]) -> None:
         """One line: the step's number from 1, the time in seconds since 1970, and the metrics; null for what is not finite. Metrics called
         "step" or "time" have a "_" behind their names."""
+        _check_open(self._file)
         step, taken = check_integer("step", step), {"step", "time"}
         values = {free_name(n, taken): v if math.isfinite(v) else None for n, v in _numbers(metrics).items()}
         self._file.write(json.dumps({"step": step, "time": round(time.time(), 3), **values}) + "\n")
@@ -72,6 +78,7 @@ class TensorBoard:
 
     def write(self, step: int, metrics: Mapping[str, float]) -> None:
         """One event with a scalar (float32, infinite where that has no such number) for each metric."""
+        _check_open(self._file)
         step = check_integer("step", step)
         with np.errstate(over="ignore"):
             values = b"".join(_field(1, _field(1, name.encode()) + b"\x15" + struct.pack("<f", np.float32(value)))

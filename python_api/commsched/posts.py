@@ -109,8 +109,9 @@ class Posts:
         options = PostOptions(struct_size=ctypes.sizeof(PostOptions), key=key.encode(), kind=KINDS[kind], priority=int(priority), peer=int(peer))
         if kind == "barrier":
             return self._begin(options, ())
-        pointer, type_name, count, unit = _memory(what, tensor)
-        _, out_type, out_count, _ = out = _memory(what, output) if output is not None else (None, type_name, 0, unit)
+        written = kind == "receive" or kind == "all_reduce" and output is None or kind == "broadcast" and peer != self.rank
+        pointer, type_name, count, unit = _memory(what, tensor, written)
+        _, out_type, out_count, _ = out = _memory(what, output, True) if output is not None else (None, type_name, 0, unit)
         if out_type != type_name:
             raise RuntimeFailure(f"{what}: output must be of {type_name}, got: {out_type}")
         combined = kind in _REDUCES
@@ -274,7 +275,7 @@ class Posts:
         raise RuntimeFailure(message.decode(errors="replace") if message else "unknown error of the runtime")
 
 
-def _memory(what: str, tensor: Any) -> "tuple[int, str, int, int]":
+def _memory(what: str, tensor: Any, written: bool) -> "tuple[int, str, int, int]":
     """Address, name of the type, number and bytes of the elements."""
     if hasattr(tensor, "data_ptr"):
         if tensor.device.type != "cpu":
@@ -285,6 +286,8 @@ def _memory(what: str, tensor: Any) -> "tuple[int, str, int, int]":
         return tensor.data_ptr(), str(tensor.dtype).removeprefix("torch."), tensor.numel(), tensor.element_size()
     if not hasattr(tensor, "ctypes"):
         raise RuntimeFailure(f"{what}: tensor must be a NumPy array or a PyTorch tensor, got: {type(tensor).__name__}")
+    if written and not tensor.flags.writeable:
+        raise RuntimeFailure(f"{what}: array must be writeable, as the result is put there, got: a read-only one")
     if not tensor.flags.c_contiguous or tensor.dtype.hasobject or not tensor.dtype.isnative:
         raise RuntimeFailure(f"{what}: array must be contiguous, of native numbers, got: strides {tensor.strides} of {tensor.shape}, {tensor.dtype}")
     return tensor.ctypes.data, tensor.dtype.name, tensor.size, tensor.itemsize

@@ -76,7 +76,11 @@ class Program(CompiledStep):
         for name, value in values.items():
             if name not in known:
                 raise UnknownName(f"slots must be parameters or state, {listed(known)}, got: {shown(name)}")
-            old, value = known[name], np.array(value)
+            old = known[name]
+            try:
+                value = np.array(value)
+            except ValueError as error:  # rows of other lengths
+                raise FrontEndError(f"'{name}' must be an array, got: {shown(value)} ({error})") from None
             if (value.shape, value.dtype) != (old.shape, old.dtype):
                 raise FrontEndError(f"'{name}' must match {old.dtype}{list(old.shape)}, got: {value.dtype}{list(value.shape)}")
             given[name] = value
@@ -141,10 +145,11 @@ class Program(CompiledStep):
             return None
         return own
 
-    def _start(self, workers: int, replan: Any = None) -> "Workers":
+    def _start(self, workers: int, replan: Any = None, stays: bool = True) -> "Workers":
+        """stays: the plan may go on changing without replan, where it does."""
         own, steps = self._workers_now(), self.steps
         strategy, _ = self.strategy.at(steps)
-        if own is not None and not own.ending and own.of == (workers, strategy) and (not replan or replan == own.replan):
+        if own is not None and not own.ending and own.of == (workers, strategy) and (replan == own.replan or not replan and stays):
             return own
         self.close()
         folder = tempfile.TemporaryDirectory(prefix="commsched-") if replan else None
@@ -220,13 +225,14 @@ class Program(CompiledStep):
         """
         from .replan import Replan, Tune
         workers = self.workers if workers is None else workers
+        stays = replan is None
         replan, description = Replan.of(replan), self._description(workers)
-        if replan is None and self._tunes and (workers > 1 or not isinstance(self.strategy, AllReduce)):
+        if replan is None and stays and self._tunes and (workers > 1 or not isinstance(self.strategy, AllReduce)):
             replan = Tune()
         self._check_run(batches)
 
         def start():
-            own = self._start(workers, replan)
+            own = self._start(workers, replan, stays)
             return own.session, self.strategy.at(self.steps)[1]
         steps = self._calls(Steps(batches, lambda b: description.flatten("step", b, self._parts), description.metrics["step"], None,
                                   start, self._told()))
@@ -246,7 +252,7 @@ class Program(CompiledStep):
 
         replan: a Replan, or True: the workers measure fragments and links during the run, a new plan is
         made of that beside it, and all workers change to it with the same step (docs/replanning.md).
-        Nothing else changes; `replans` says what happened. It stays so for later runs of the same workers.
+        Nothing else changes; `replans` says what happened. It stays so for later runs of the same workers, until one with replan=False.
         Or a Tune: several schedules are tried on steps of the run, and the fastest is kept; this is what the
         strategy's schedule="tuned" means.
 
@@ -344,8 +350,12 @@ class Program(CompiledStep):
         return table
 
     def trace(self, path: Optional[str]) -> None:
-        """Writes a trace (ui.perfetto.dev) of the workers that the next run starts; it is complete after close()."""
+        """Writes a trace (ui.perfetto.dev) of the workers that the next run starts; it is complete after close(). None: no further one.
+        Raises OSError where there can be no such file."""
         path = None if path is None else check_path("path", path)
+        if path is not None:
+            with open(path, "ab"):  # the workers write it as they end, when there is nobody to tell
+                pass
         self.close()
         self._trace = path
 

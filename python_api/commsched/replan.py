@@ -21,6 +21,8 @@ import sys
 import tempfile
 from typing import Any, Mapping, Optional, Sequence, Union
 
+import numpy as np
+
 from .arguments import check_choice, check_integer, check_number, check_path, shown
 from .errors import FrontEndError, ToolError
 from .strategy import POLICIES, ParameterServers, Strategy
@@ -70,13 +72,13 @@ class Replan:
     @staticmethod
     def of(value: "Replan | Tune | bool | None") -> "Union[None, Replan, Tune]":
         """What Program.run takes: True means a new plan when steps take 25 percent more or less."""
-        if value is None or value is False:
+        if value is None or isinstance(value, (bool, np.bool_)) and not value:
             return None
         if isinstance(value, Tune):
             return value
-        if not isinstance(value, (bool, Replan)):
+        if not isinstance(value, (bool, np.bool_, Replan)):
             raise FrontEndError(f"replan must be a Replan, a Tune or a bool, got: {shown(value)}")
-        return Replan(when_off=25.0) if value is True else value
+        return value if isinstance(value, Replan) else Replan(when_off=25.0)
 
     def command(self, module: str, pipeline: str) -> str:
         """For /bin/sh: makes a plan of the module (a path), compiled with `pipeline` (an option of cs-opt)."""

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Optional, Sequence, TypeVar, Union
+from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, TypeVar, Union
 
 from .arguments import check_path, is_integer, shown
 from .cluster import Cluster
@@ -68,7 +68,8 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
                           cluster=cluster, location_root=location_root, strategy=strategy, profile=profile, calibration=calibration,
                           calibrate=calibrate, device=device)
     cluster, costs = checked(cluster, strategy, location_root, profile, calibration, calibrate, device)
-    batch, constant = ((p,) if is_integer(p) else p for p in (batch, constant))
+    batch, constant = ((p,) if is_integer(p) else tuple(p) if isinstance(p, Iterable) and not isinstance(p, (str, bytes)) else p
+                       for p in (batch, constant))
     return made(Program, RankProgram, _jax(), step, example_arguments, cluster, strategy, costs, location_root=location_root,
                 row_sparse=strategy.row_sparse, params=params, batch=batch, constant=constant,
                 functions={} if functions is None else functions)

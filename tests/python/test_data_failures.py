@@ -321,6 +321,7 @@ same(batches, reference(COUNT, BATCH, 0, 0))
 def test_a_forked_process(tmp_path):
     # In a process of its own: there is no JAX in it, whose threads a fork would lose.
     done = child("""
+from commsched.errors import RuntimeFailure
 cache = DataCache(Source(), memory=SOME, disk=ALL, folder=sys.argv[1], name="numbers")
 loader = Loader(cache, BATCH, threads=2)
 batches = loader.epochs(2)
@@ -329,7 +330,7 @@ pid = os.fork()
 if pid == 0:
     try:
         next(batches)
-    except RuntimeError as error:
+    except RuntimeFailure as error:
         assert "forked" in str(error)
         same(loader.epoch(1), reference(COUNT, BATCH, 0, 1))
         os._exit(7)

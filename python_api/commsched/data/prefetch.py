@@ -14,6 +14,7 @@ import time
 import weakref
 from typing import Any, Callable, Iterator
 
+from ..errors import RuntimeFailure
 from .forks import samples
 
 _live: "weakref.WeakSet[Prefetcher]" = weakref.WeakSet()
@@ -54,7 +55,7 @@ class Prefetcher:
     def take(self) -> Any:
         """The next result. Raises StopIteration after the last."""
         if self._process != os.getpid():
-            raise RuntimeError("an iteration over batches cannot go on in a forked process: begin a new one there")
+            raise RuntimeFailure("an iteration over batches cannot go on in a forked process: begin a new one there")
         began = time.perf_counter()
         with self._changed:
             while True:
@@ -71,7 +72,7 @@ class Prefetcher:
         self.waited_seconds += time.perf_counter() - began
         if slot.failed:
             if isinstance(slot.result, StopIteration):  # which would end the iteration as if all were well
-                raise RuntimeError("a batch could not be made") from slot.result
+                raise RuntimeFailure("a batch could not be made, as a function of it has raised StopIteration") from slot.result
             raise slot.result
         return slot.result
 
