@@ -8,13 +8,13 @@ import math
 import numbers
 import operator
 import os
-from typing import Any, Iterable, Sequence
+from typing import Any, Iterable, Sequence, Type
 
 import numpy as np
 
 from .errors import CommSchedError, FrontEndError
 
-_Error = "type[CommSchedError]"
+_Error = Type[CommSchedError]
 MOST = (1 << 63) - 1  # that the compiler and the runtime can count
 
 

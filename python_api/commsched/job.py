@@ -117,8 +117,8 @@ def job_options(*, rank: Optional[int] = None, size: Optional[int] = None, trans
                               or not all(isinstance(peer, str) and peer and "," not in peer for peer in peers)):
         raise JobError(f"peers must be a list of addresses, got: {shown(peers)}")
     text = {"transport": transport, "peers": ",".join(peers) if peers else None, "master": master, "token": token, **given}
-    return JobOptions(struct_size=ctypes.sizeof(JobOptions), rank=-1 if rank is None else int(rank), size=int(size or 0),
-                      port=int(port or 0), membership=-1 if membership is None else int(membership), insecure=bool(insecure),
+    return JobOptions(struct_size=ctypes.sizeof(JobOptions), rank=-1 if rank is None else rank, size=size or 0,
+                      port=port or 0, membership=-1 if membership is None else membership, insecure=bool(insecure),
                       listen_any=bool(listen_any), deadline_seconds=seconds,
                       **{n: os.fsencode(v) for n, v in text.items() if v is not None})
 

@@ -106,7 +106,7 @@ class Posts:
             if given and kind not in kinds:
                 raise RuntimeFailure(f"{name} must not be given for kind {kind}" + (f", but for {', '.join(kinds)}" if kinds else ""))
         what = f'{kind} "{key}"'
-        options = PostOptions(struct_size=ctypes.sizeof(PostOptions), key=key.encode(), kind=KINDS[kind], priority=int(priority), peer=int(peer))
+        options = PostOptions(struct_size=ctypes.sizeof(PostOptions), key=key.encode(), kind=KINDS[kind], priority=priority, peer=peer)
         if kind == "barrier":
             return self._begin(options, ())
         written = kind == "receive" or kind == "all_reduce" and output is None or kind == "broadcast" and peer != self.rank

@@ -68,11 +68,17 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
                           cluster=cluster, location_root=location_root, strategy=strategy, profile=profile, calibration=calibration,
                           calibrate=calibrate, device=device)
     cluster, costs = checked(cluster, strategy, location_root, profile, calibration, calibrate, device)
-    batch, constant = ((p,) if is_integer(p) else tuple(p) if isinstance(p, Iterable) and not isinstance(p, (str, bytes)) else p
-                       for p in (batch, constant))
+    batch, constant = _positions(batch), _positions(constant)
     return made(Program, RankProgram, _jax(), step, example_arguments, cluster, strategy, costs, location_root=location_root,
                 row_sparse=strategy.row_sparse, params=params, batch=batch, constant=constant,
                 functions={} if functions is None else functions)
+
+
+def _positions(given: Any) -> Any:
+    """One or several, which may be looked at more than once."""
+    if is_integer(given):
+        return (given,)
+    return tuple(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes)) else given
 
 
 def _of_paddle(program: Any, examples: tuple, others: "Mapping[str, tuple[Any, Any]]", **options: Any) -> Program:
