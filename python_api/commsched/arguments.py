@@ -78,8 +78,7 @@ def as_float(value: Any) -> "float | None":
 def check_choice(name: str, value: Any, choices: Sequence[str], error: _Error = FrontEndError) -> str:
     """One of these texts."""
     if not isinstance(value, str) or value not in choices:
-        raise error(f"{name} must be one of {', '.join(choices)}, got: "
-                    f"{value if isinstance(value, str) and value and value.isprintable() else shown(value)}")
+        raise error(f"{name} must be one of {', '.join(choices)}, got: {shown(value)}")
     return value
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-from typing import Mapping, Optional, Tuple, Union
+from typing import Any, Mapping, Optional, Tuple, Union
 
 from .arguments import as_float, check_integer, check_number, check_path, check_switch, is_integer, shown
 from .errors import RuntimeFailure
@@ -114,17 +114,17 @@ def simulate(plan: Union[bytes, str, os.PathLike, object], *, steps: Optional[in
     check_integer("jitter_seed", jitter_seed, error=RuntimeFailure)
     if jitter_seed and not jitter:
         raise RuntimeFailure(f"jitter_seed must go with jitter, got: {jitter_seed}")
-    what_if = [f"{name}={float(value)!r}" for name, value in (("bandwidth", bandwidth), ("latency", latency),
+    what_if = [f"{name}={_plain(value)}" for name, value in (("bandwidth", bandwidth), ("latency", latency),
                                                        ("compute", compute)) if value != 1]
     what_if += [f"workers={workers}"] if workers is not None else []
     what_if += [f"algorithm={algorithm}"] if algorithm is not None else []
     lines = [f"what_if {word}" for word in what_if]
-    lines += [f"straggler {rank}={float(factor)!r}" for rank, factor in (stragglers or {}).items()]
+    lines += [f"straggler {rank}={_plain(factor)}" for rank, factor in (stragglers or {}).items()]
     if jitter or jitter_seed:
         lines.append(f"jitter {jitter!r}/{jitter_seed}")
     for rank, rates in (links or {}).items():
         up, down = rates if isinstance(rates, tuple) else (rates, rates)
-        lines.append(f"link {rank}={float(up)!r}/{float(down)!r}")
+        lines.append(f"link {rank}={_plain(up)}/{_plain(down)}")
     lines += [f"{name} {value}" for name, value in (
         ("steps", steps), ("latency_ns", latency_ns), ("overhead_ns", overhead_ns), ("engine_ns", engine_ns),
         ("burst_bytes", burst_bytes), ("queue_ns", queue_ns)) if value is not None]
@@ -141,6 +141,11 @@ def simulate(plan: Union[bytes, str, os.PathLike, object], *, steps: Optional[in
     if answer is None:
         raise RuntimeFailure(lib.cs_last_error().decode(errors="replace"))
     return _from_json(json.loads(answer))
+
+
+def _plain(value: Any) -> str:
+    """A number as Python writes its own: those of NumPy have their types with them."""
+    return repr(int(value) if is_integer(value) else float(value))
 
 
 def _check(error: "type[RuntimeFailure]", factors: dict, integers: dict, switches: dict, of_ranks: dict) -> None:

@@ -3,6 +3,7 @@
 """What sweeps over the arguments of public functions have in common: kinds of values that arguments must not be, and how one is refused."""
 import contextlib
 import inspect
+import os
 
 import numpy as np
 import pytest
@@ -77,12 +78,16 @@ def check_tables(found, arguments, elsewhere):
     assert not set(arguments) & set(elsewhere)
 
 
-def refused(call, *names, error=commsched.CommSchedError):
-    """None, or what is wrong with how a call is refused: it must be by this error, in one line with one of these names."""
+def refused(call, *names, error=commsched.CommSchedError, value=None):
+    """None, or what is wrong with how a call is refused: it must be by this error, in one line with one of these names. A value that is a
+    text is told as Python writes it, or by its type, where not the runtime says what is wrong with it."""
     try:
         call()
     except error as caught:
         text = str(caught)
+        own = isinstance(caught, commsched.FrontEndError) and not isinstance(caught, commsched.ToolError)
+        if own and isinstance(value, str) and "got: " in text and not any(said in text for said in (repr(value), "got: str", os.path.abspath(value))):
+            return f"is refused by {type(caught).__name__}: {text!r}, which must have {value!r} as Python writes it"
         if len(text.splitlines()) != 1 or not any(name in text for name in names):
             return f"is refused by {type(caught).__name__}: {text!r}, which must be one line with {' or '.join(names)}"
         return None
@@ -94,7 +99,7 @@ def refused(call, *names, error=commsched.CommSchedError):
 def refusals(arguments, call, function, named={}, error=commsched.CommSchedError):
     """What is wrong with how a function refuses what its arguments must not be. call(function, argument=value)."""
     return [f"{function}({argument}={value!r}) {why}" for argument, values in arguments[function].items() for value in values
-            if (why := refused(lambda: call(function, **{argument: value}), *named.get((function, argument), [argument]), error=error))]
+            if (why := refused(lambda: call(function, **{argument: value}), *named.get((function, argument), [argument]), error=error, value=value))]
 
 
 @contextlib.contextmanager

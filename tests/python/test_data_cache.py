@@ -301,7 +301,7 @@ def test_what_is_refused():
     cases = [(lambda: DataCache([], memory=-1), "memory must be 0 or more, got: -1"),
              (lambda: DataCache([], disk=5), "disk and folder must be given together"),
              (lambda: DataCache([1], disk=5, folder="/nowhere"), "must have a name, or a source with an identity"),
-             (lambda: DataCache([1], disk_holds="some"), "disk_holds must be one of everything, rest, got: some"),
+             (lambda: DataCache([1], disk_holds="some"), "disk_holds must be one of everything, rest, got: 'some'"),
              (lambda: Loader([1, 2], 3), r"batch_size must be at most the samples \(2\), got: 3"),
              (lambda: Loader([1, 2], 0), "batch_size must be at least 1, got: 0"),
              (lambda: Loader([1, 2], 2, threads=-1), "threads must be 0 to 1024, got: -1"),

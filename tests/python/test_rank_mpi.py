@@ -99,7 +99,7 @@ def test_what_chooses_grpc(tmp_path):
     for result in run(tmp_path, f"{path} '{{\"transport\": \"mpi\", \"port\": 4000}}'", 2):
         one_line(result, "transport mpi goes without addresses, a port, a token and TLS")
     for result in run(tmp_path, f"{path} '{{\"transport\": \"tcp\"}}'", 2):
-        one_line(result, "transport must be one of grpc, mpi, got: tcp")
+        one_line(result, "transport must be one of grpc, mpi, got: 'tcp'")
 
 
 def test_without_the_plugin(tmp_path):
