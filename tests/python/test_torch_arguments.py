@@ -57,7 +57,7 @@ ARGUMENTS = {
     **{name: dict(arguments) for name, arguments in OF_PROGRAMS.items() if name.startswith("Program.")},
     "Program.load_into": dict(model=required([1, "x", object(), {}, nn.Linear, nn.Linear(3, 2)]),
                               optimizer=[1, "x", [], object(), torch.optim.SGD, parts()[1]], scaler=[*SCALER, torch.amp.GradScaler("cpu")]),
-    "Optimizer.step": dict(closure=[lambda: 0, 0, False, "x"], other=[1, None]),
+    "Optimizer.step": dict(closure=[lambda: 0, 0, False, b"x"], other=[1, None]),
 }
 ARGUMENTS["Program.call"]["batches"] = ANYTHING  # there is no function besides the step
 ARGUMENTS["Program.run"]["scheduler"] = ARGUMENTS["Program.stream"]["scheduler"] = SCHEDULER
