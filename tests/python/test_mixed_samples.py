@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import commsched
-from commsched.frontend import doubling, mixing_rules
+from commsched.frontend import doubling, means, mixing_rules
 from test_sums_of_losses import FIRST, C, D, L, draw, per_sample, twice
 
 COUNT = 12 * int(os.environ.get("COMMSCHED_TEST_TIMES", 1))
@@ -242,7 +242,7 @@ def test_metrics_warn_if_and_only_if_they_are_no_means(reduce):
             return OUTER[outer](REDUCED[reduce](OF_EACH[of](v)))
         is_mean = np.allclose(sum(map(metric, parts)) / 4, metric(jnp.concatenate(parts)), rtol=1e-4)
         found = doubling.followed(jax.make_jaxpr(metric)(parts[0]), jax.make_jaxpr(lambda v: metric(v))(jnp.concatenate([parts[0]] * 2)))[1][0]
-        assert is_mean == (doubling._multiple(found.factor) is None and doubling._mixed(found) is None), (of, outer, found)
+        assert is_mean == (means._multiple(found.factor) is None and means._mixed(found) is None), (of, outer, found)
 
 
 def test_a_metric_that_is_no_mean_has_its_name():

@@ -44,6 +44,7 @@ MEANS = {
     "in another order": lambda x, out, y: paddle.tanh(paddle.flip(out, [0])).mean(),
     "layer norm": lambda x, out, y: F.cross_entropy(F.layer_norm(out, 3), y),
     "places in a sample": lambda x, out, y: ((out + paddle.arange(3, dtype="float32")) ** 2).mean(),
+    "as many as there are": lambda x, out, y: each(out, y)[:100].mean(),
     "of each sample": lambda x, out, y: (out[:, 0] ** 2 + paddle.sort(out, 1)[:, 2] + paddle.cumsum(out, 1)[:, 1]).mean(),
 }
 MIXED = {
@@ -55,6 +56,7 @@ MIXED = {
     "batch norm": lambda x, out, y: F.cross_entropy(nn.BatchNorm1D(3)(out), y),
     "the first": lambda x, out, y: each(out, y)[0],
     "some": lambda x, out, y: each(out, y)[:3].mean(),
+    "more than a part has": lambda x, out, y: each(out, y)[:N // PARTS + 2].mean(),
     "neighbours": lambda x, out, y: (each(out, y) * paddle.roll(each(out, y), 1)).mean(),
     "cumulated": lambda x, out, y: paddle.cumsum(each(out, y), axis=0).mean(),
     "weights by place": lambda x, out, y: (each(out, y) * numbers(x)).mean(),

@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from commsched.frontend import doubling, mixing_rules
+from commsched.frontend import doubling, means, mixing_rules
 from test_mixed_samples import MEAN_OF_PARTS, claims, means_of_parts, other
 from test_sums_of_losses import FIRST, C, D, L, PARAMS, draw, per_sample
 
@@ -168,7 +168,7 @@ def found_of(reduce):
 
 
 def warns(value):
-    return doubling._mixed(value) is not None or isinstance(value.factor, float) and value.factor not in (0.0, 1.0)
+    return means._mixed(value) is not None or isinstance(value.factor, float) and value.factor not in (0.0, 1.0)
 
 
 @pytest.mark.parametrize("reduce", [*BY_PLACE.values(), *NOT_LINEAR.values()], ids=[*BY_PLACE, *NOT_LINEAR])

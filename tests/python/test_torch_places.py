@@ -42,6 +42,7 @@ MEANS = {
     "pairs of neighbours": lambda m, x, y: F.softplus(per(m, x, y)[::2] - per(m, x, y)[1::2]).mean(),
     "halves one after the other": lambda m, x, y: sum(h.tanh().mean() for h in m(x).chunk(2)) / 2,
     "places in a sample": lambda m, x, y: (m(x) + torch.arange(5.)).square().mean(),
+    "as many as there are": lambda m, x, y: per(m, x, y)[-100:100].mean(),
     "a rule that is linear": lambda m, x, y: per(lambda x: Halved.apply(m(x)), x, y).mean(),
 }
 BY_PLACE = {
@@ -51,6 +52,8 @@ BY_PLACE = {
     "the first": lambda m, x, y: per(m, x, y)[0],
     "the last": lambda m, x, y: per(m, x, y)[-1],
     "some": lambda m, x, y: per(m, x, y)[:3].mean(),
+    "more than a part has": lambda m, x, y: per(m, x, y)[:6].mean(),
+    "the last of more": lambda m, x, y: per(m, x[-7:], y[-7:]).mean(),
     "of some numbers": lambda m, x, y: per(m, x, y)[[0, 2]].mean(),
     "halves beside each other": lambda m, x, y: torch.mul(*m(x).chunk(2)).mean(),
     "neighbours": lambda m, x, y: (per(m, x, y) * per(m, x, y).roll(1)).mean(),

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import commsched
-from commsched.frontend import doubling, loops, mixing_rules, orders
+from commsched.frontend import doubling, loops, means, mixing_rules, orders
 from test_sums_of_losses import FIRST
 
 COUNT = 6 * int(os.environ.get("COMMSCHED_TEST_TIMES", 1))
@@ -100,7 +100,7 @@ def verdict(loss, arguments, parts, key=False):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            doubling.check_mean(flat, specs, flat, doubling.doubled(specs, 2 if key else 1), parts, False, lambda: [("gradient", "w"), ("metric", "loss")])
+            means.check_mean(lambda _: flat, specs, [i >= (2 if key else 1) for i in range(len(specs))], parts, False, lambda: [("gradient", "w"), ("metric", "loss")])
         except commsched.FrontEndError:
             return "refused"
     return [str(w.message) for w in caught if issubclass(w.category, commsched.MixedSamples)]
@@ -228,7 +228,7 @@ def test_a_slice_longer_than_a_part_is_seen_where_the_step_was_traced_before():
 
 # What a fault is planted in, and a case that finds it.
 FAULTS = {
-    "all traces are alike": ((doubling, "alike", lambda one, two: True), "no mean: some of a batch"),
+    "all traces are alike": ((means, "alike", lambda one, two: True), "no mean: some of a batch"),
     "nothing is finite": ((doubling, "_of_finite", lambda e, values: None), "finite"),
     "sorts have no order": ((doubling, "order_of_sort", lambda *a: None), "largest first, mean"),
     "all orders are one": ((mixing_rules, "then", lambda a, b: ()), "beside the sorted, mean"),

@@ -13,21 +13,17 @@ second has the values of the first twice, one after the other. Whatever is not u
 
 from __future__ import annotations
 
-import math
 import os
-import warnings
-from typing import Any, Callable, NamedTuple, Optional, Sequence
+from typing import Any, NamedTuple, Optional, Sequence
 
 import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Literal
 
-from ..errors import FrontEndError, MixedSamples
-from ..job import current
 from . import loops, orders
 from .doubling_rules import SAME, UNKNOWN, ZERO, Factor, Other, Place, common, constant, dimension_of_samples, result, shape
-from .jax_gradient import gradient_p, marking
-from .mixing_rules import EACH, NONE, NUMBER, PLACE, TOGETHER, Blend, Kind, SUM, Mixed, Moved, Placed, Some, in_order, joined
+from .jax_gradient import gradient_p
+from .mixing_rules import EACH, NONE, Blend, Kind, SUM, Mixed, Moved, Placed, Some, in_order, joined
 from .mixing_rules import result as kind_of_result
 from .orders import Shuffled, by_order, factor_of, geometry, inverse, is_drawn, joined_again, order_of_sort, split, then
 from .places import Known, comes_again, computed, is_place
@@ -121,7 +117,7 @@ class _Walk:
         if e.params.get("name") == "isinf" and values[0].kind == SUM:
             return [Value(ZERO, NONE)]
         if name in _INNER and _INNER[name] in e.params:
-            return _placed(e, values, self.run(_closed(e.params[_INNER[name]]), _closed(f.params[_INNER[name]]), values))
+            return _placed(e, values, self.run(closed(e.params[_INNER[name]]), closed(f.params[_INNER[name]]), values))
         if name == "scan":
             return self.scan(e, f, values)
         if name == "while":
@@ -269,7 +265,7 @@ def _placed(e: Any, values: "list[Value]", found: "list[Value]") -> "list[Value]
     return [v._replace(kind=v.kind._replace(by=e)) if isinstance(v.kind, (Blend, Mixed)) and v.kind not in before else v for v in found]
 
 
-def _closed(jaxpr: Any) -> ClosedJaxpr:
+def closed(jaxpr: Any) -> ClosedJaxpr:
     return jaxpr if isinstance(jaxpr, ClosedJaxpr) else ClosedJaxpr(jaxpr, ())
 
 
@@ -287,133 +283,3 @@ def factors_of(one: ClosedJaxpr, two: ClosedJaxpr) -> "list[Factor]":
     """By which factor each gradient that is marked is larger with twice the samples, in their order; UNKNOWN where that is not
     known. Empty if the two traces differ."""
     return [v.factor for v in followed(one, two)[0]]
-
-
-def _cut(e: Any) -> "tuple[bool, ...]":
-    return tuple(a == b for a, b in zip(shape(e.invars[0]), shape(e.outvars[0]))) if e.primitive.name in ("slice", "dynamic_slice", "pad") else ()
-
-
-def alike(one: ClosedJaxpr, two: ClosedJaxpr) -> bool:
-    """Whether two traces have the same operations, which take all or some of their operands alike."""
-    a, b = one.jaxpr.eqns, two.jaxpr.eqns
-    return len(a) == len(b) and all(e.primitive.name == f.primitive.name and _cut(e) == _cut(f) and all(
-        alike(_closed(x), _closed(y)) for x, y in zip(_inner(e), _inner(f), strict=True)) for e, f in zip(a, b))
-
-
-def _inner(e: Any) -> "list[Any]":
-    return [x for v in e.params.values() for x in (v if isinstance(v, (tuple, list)) else (v,)) if hasattr(getattr(x, "jaxpr", x), "eqns")]
-
-
-def _worse(values: "list[Value]", others: "list[Value]") -> "list[Value]":
-    """What is mixed in either; if the numbers of values differ, one is empty."""
-    if len(values) != len(others):
-        return [v._replace(factor=UNKNOWN) for v in others] if not values else values
-    return [v if _mixed(v) is not None or _mixed(o) is None else v._replace(kind=o.kind) for v, o in zip(values, others)]
-
-
-def doubled(specs: Sequence[Any], first: int) -> "list[Any]":
-    """Of twice the samples: arguments from `first` on are those of a batch."""
-    return [*specs[:first], *(jax.ShapeDtypeStruct((2 * s.shape[0], *s.shape[1:]), s.dtype) for s in specs[first:])]
-
-
-def _counts(factor: float) -> bool:
-    """Whether it is that of a power of the number of samples; n / (n - 1), as in a variance, has another one."""
-    return factor > 0 and factor != 1.0 and math.log2(factor).is_integer()
-
-
-def _larger(factor: Factor) -> Optional[str]:
-    """In words, of what is larger as a number of samples is."""
-    if isinstance(factor, float) and _counts(factor):
-        return f"{factor:g} times as large"
-    return "other" if isinstance(factor, Other) and _counts(factor.by) else None
-
-
-def _multiple(factor: Factor) -> Optional[str]:
-    """In words, of what is certainly other with twice the samples."""
-    return f"{factor:g} times as large" if isinstance(factor, float) and factor not in SAME else _larger(factor)
-
-
-def check_mean(flat: Callable, specs: Sequence[Any], twice: Callable, twice_specs: Sequence[Any], parts: int, automatic: bool,
-               results: "Callable[[], Sequence[tuple[str, str]]]" = lambda: (), locate: "Optional[Callable[[Any], Optional[str]]]" = None,
-               function: Optional[str] = None) -> None:
-    """Refuses a step whose gradients are larger with more samples, by parts of which they would be averaged, or new values of state are, which
-    would count the samples of a part. With `locate`, warns of a step whose gradients are no means over the samples: those of the parts have another
-    mean than the gradient of the whole batch.
-
-    flat, specs: the step of one part, and its arguments; twice, twice_specs: of twice the samples. automatic: as of marking(). results: roles and
-    names of what flat returns. locate: the user's line of an equation. function: the name of one beside the step, which has metrics only.
-    Raises FrontEndError.
-    """
-    if parts == 1:
-        return
-
-    def traced(of: Callable, given: Sequence[Any]) -> ClosedJaxpr:
-        with marking(automatic):
-            return jax.make_jaxpr(lambda *a: of(*a))(*given)
-
-    def times(count: int) -> "list[Any]":
-        return [s if s.shape == t.shape else jax.ShapeDtypeStruct((count * s.shape[0], *s.shape[1:]), s.dtype) for s, t in zip(specs, twice_specs)]
-    try:
-        one = traced(flat, specs)
-        gradients, outputs = followed(one, traced(twice, twice_specs))
-        if not gradients and function is None:
-            jax.clear_caches()  # functions that were traced with so many samples before have no marks
-            gradients, outputs = followed(one, traced(twice, twice_specs))
-        if not (gradients if function is None else outputs) and flat is twice:  # another step with so few samples, such as x[:4] of 4, or what is broadcast of 1
-            gradients, outputs = followed(traced(twice, twice_specs), traced(twice, times(4)))
-        whole = one if flat is not twice else traced(flat, times(parts))
-        if not alike(one, whole):  # such as x[:100] of parts with 8: with as many samples as one device has
-            found, more = followed(whole, traced(flat, times(2 * parts)))
-            if len(found) != len(gradients):  # see above
-                jax.clear_caches()
-                found, more = followed(traced(flat, times(parts)), traced(flat, times(2 * parts)))
-            gradients, outputs = _worse(gradients, found), _worse(outputs, more)
-    except Exception:  # a step that takes this number of samples only: nothing is known
-        return
-    for factor in [v.factor for v in gradients]:
-        larger = _multiple(factor)
-        if larger:
-            raise FrontEndError(
-                f"the loss must be a mean over the samples of the batch, got: one whose gradients are {larger} when every sample is "
-                f"there twice; each of {parts} parts of the batch has a loss of its own, and gradients are their means. Divide a sum by "
-                "the number of samples that the step is given (x.shape[0])")
-    made = list(zip(results(), outputs))
-    for (role, name), value in made:
-        if role == "updates" and _larger(value.factor):
-            raise FrontEndError(
-                f"the new value of '{name}' must not depend on how many samples the step is given, got: one that is {_larger(value.factor)} when every sample is "
-                f"there twice; each of {parts} parts of the batch would count its own. Make a sum a mean, and count steps, or samples by a constant")
-    job = current()
-    if job is not None and job.rank != 0:
-        return
-
-    def warn(mixed: Mixed, what: str, then: str) -> None:
-        place = locate(mixed.by) if locate is not None and mixed.by is not None else None
-        name = mixed.by.params.get("name", mixed.by.primitive.name) if mixed.by is not None else "a constant"
-        warnings.warn(f"{f'{place}: ' if place else ''}{what} not a mean over the samples of the batch: what '{name}' makes {_WHY[mixed.why].format(parts=parts)}. "
-                      f"{then} (docs/python.md, \"Losses that are no means\")", MixedSamples, stacklevel=3)
-    mixed = next(filter(None, map(_mixed, gradients)), None)
-    if mixed is not None:
-        warn(mixed, "the gradients are", "The parameters will not be those of one device on the whole batch")
-    for (role, name), value in made:
-        if role != "metric":
-            continue
-        what = f"the metric '{name}'{f' of function {function!r}' if function else ''} is"
-        larger = _multiple(value.factor)
-        if larger:
-            warnings.warn(f"{what} not a mean over the samples of the batch: it is {larger} when every sample is there twice. The mean of those of {parts} "
-                          "parts is reported (docs/python.md, \"Losses that are no means\")", MixedSamples, stacklevel=2)
-        elif mixed is None and (of := _mixed(value)) is not None:
-            warn(of, what, f"The mean of those of {parts} parts is reported")
-
-
-_WHY = {TOGETHER: "depends on several samples together, and each of {parts} parts of the batch has its own",
-        PLACE: "depends on the places of samples in the batch, and each of {parts} parts of the batch begins with the first place",
-        NUMBER: "of values that become smaller or larger with the number of samples is no multiple of what it would make of the whole batch"}
-
-
-def _mixed(value: Value) -> Optional[Mixed]:
-    """Of a value that certainly is no mean of those of the parts."""
-    if isinstance(value.kind, (Some, Moved)):
-        return Mixed(value.kind.by, PLACE)
-    return value.kind if isinstance(value.kind, Mixed) else None

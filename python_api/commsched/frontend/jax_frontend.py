@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import FrontEndError
 from . import jax_keys
 from .base import BatchArgument, Description, Slot, check_part
-from .doubling import check_mean
+from .means import check_mean
 from .jax_arguments import NoNewValue, check_arguments, check_functions, forgotten_batch
 from .jax_constants import kept, without
 from .jax_gradient import marking
@@ -264,9 +264,7 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
     samples = {shape[0] for i in batch for shape in all_leaves[i].shapes}
     if len(samples) > 1:
         raise FrontEndError(f"batch arguments must have one number of samples, got: {sorted(samples)}")
-    doubled = [jax.ShapeDtypeStruct((2 * s.shape[0], *s.shape[1:]), s.dtype) if kind == "batch" else s
-               for (kind, _), s in zip(kinds, specs)]
-    check_mean(flat, specs, flat, doubled, workers * devices, not explicit, lambda: match.results,
+    check_mean(lambda _: flat, specs, [kind == "batch" for kind, _ in kinds], workers * devices, not explicit, lambda: match.results,
                _line_of(location_root))
     printer = Printer()
     spec = FunctionSpec(name, kinds, match.results, True, samples.pop() if samples else None,
@@ -358,9 +356,8 @@ def _other(name, function, examples, carried, slots, kind_of, workers, devices, 
         out, results[:] = metrics(function(*_unflatten(leaves, values, empty)))
         return out
     module = _lower(flat, specs)
-    doubled = [jax.ShapeDtypeStruct((2 * s.shape[0], *s.shape[1:]), s.dtype) if kind == "batch" else s for (kind, _), s in zip(kinds, specs)]
     names_of_results = list(results)
-    check_mean(flat, specs, flat, doubled, workers * devices, False, lambda: [("metric", n) for n in names_of_results], line_of, name)
+    check_mean(lambda _: flat, specs, [kind == "batch" for kind, _ in kinds], workers * devices, False, lambda: [("metric", n) for n in names_of_results], line_of, name)
     samples = {shape[0] for own in batch.values() for shape in own.shapes}
     spec = FunctionSpec(name, kinds, [("metric", n) for n in results], False, samples.pop() if samples else None)
     lines = level0_function(module, spec, locate, printer)

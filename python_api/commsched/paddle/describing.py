@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from typing import Any, Mapping, Optional, Sequence
 
 import jax
@@ -14,7 +15,7 @@ import numpy as np
 from ..errors import FrontEndError
 from ..frontend import jax_worker
 from ..frontend.base import BatchArgument, Description, Slot, check_part, free_name
-from ..frontend.doubling import check_mean, doubled
+from ..frontend.means import check_mean
 from ..frontend.jax_frontend import _lower
 from ..frontend.jax_gradient import marking
 from ..frontend.located import Located
@@ -111,8 +112,8 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
                 _metric(n, found[i]) for n, i in captured.metrics.items()]
         with marking(False):
             module = _lower(flat, specs)
-        check_mean(flat, specs, lambda *arrays: flat(*arrays, part=2 * samples // parts), doubled(specs, len(initial)), parts, False,
-                   lambda: results, located.line_of)
+        check_mean(lambda times: functools.partial(flat, part=times * samples // parts), specs, [i >= len(initial) for i in range(len(specs))],
+                   parts, False, lambda: results, located.line_of)
     kinds = [("param", s.name) for s in captured.params] + [("state", s.name) for s in captured.state]
     kinds += [("state", names.seed)] if names.seed else []
     slots = [Slot(n, k, a) for (k, n), a in zip(kinds, initial)]

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import inspect
+import sys
 from typing import Any, Callable, Mapping, Optional, Sequence
 
 import jax
@@ -17,7 +18,7 @@ from torch.utils import _pytree as pytree
 from ..errors import FrontEndError
 from ..frontend import jax_worker
 from ..frontend.base import BatchArgument, Description, Slot, check_part, free_name
-from ..frontend.doubling import check_mean, doubled
+from ..frontend.means import check_mean
 from ..frontend.jax_frontend import _lower, path_name
 from ..frontend.jax_gradient import marking
 from ..frontend.located import Located
@@ -149,26 +150,50 @@ def _captured(step: Step, own: Layout, batch: Batch, parts: int) -> Graph:
     return graph
 
 
-def _captured_twice(step: Step, own: Layout, batch: Batch, parts: int) -> Optional[Graph]:
-    """Of a worker's part with every sample twice; None of a step that takes its number of samples only."""
-    both = [torch.cat([t, t]) for t in batch.tensors]
+def _captured_times(step: Step, own: Layout, batch: Batch, parts: int, times: int) -> Optional[Graph]:
+    """Of so many times the samples of a worker's part, one of `parts`: that part twice, or the batch, or the batch twice. None of a step that takes
+    its number of samples only."""
+    of, count = (parts, times) if times == 2 else (1, times // parts)
+    many = [torch.cat([t] * count) for t in batch.tensors]
     try:
-        return _captured(step, own, Batch(pytree.tree_unflatten(both, batch.tree), argument_names(step)), parts)
+        return _captured(step, own, Batch(pytree.tree_unflatten(many, batch.tree), argument_names(step)), of)
     except FrontEndError:
         return None
 
 
-def _check_mean(graph: Graph, twice: Graph, flat: Callable, specs: list, first: int, batch: Batch, parts: int, results: "list[tuple[str, str]]",
-                located: Located) -> None:
-    """See doubling.check_mean. Labels that the example batch has none of are taken to be in no batch."""
+def _cuts_more(graph: Graph) -> bool:
+    """Whether a slice, such as x[:100], is of more rows than there are: of the whole batch it may take others."""
+    for node in graph.graph.graph.nodes:
+        if node.op != "call_function" or not str(node.target).startswith(("aten.slice.", "aten.slice_copy.")):
+            continue
+        of, dim, begin, end = (*node.args, *(0, None, None)[len(node.args) - 1:])[:4]
+        size = of.meta["val"].shape[dim]
+        if any(isinstance(i, int) and size < abs(i) < sys.maxsize for i in (begin, end)):
+            return True
+    return False
+
+
+def _check_mean(step: Step, own: Layout, graph: Graph, flat: Callable, specs: list, first: int, batch: Batch, parts: int,
+                results: "list[tuple[str, str]]", located: Located) -> None:
+    """See means.check_mean. Labels that the example batch has none of are taken to be in no batch."""
     count, rows = len(batch.tensors), batch.samples // parts
     same = labels.constant(graph.graph, count, [[t[i * rows:(i + 1) * rows] for t in batch.tensors] for i in range(parts)])
 
     def assumed(of: Graph) -> "dict[Any, bool]":
         return {node: same[i] for i, node in enumerate(labels.comparisons(of.graph, count)) if i in same}
 
-    check_mean(lambda *arrays: flat(*arrays, assumed=assumed(graph)), specs, lambda *arrays: flat(*arrays, of=twice, assumed=assumed(twice)),
-               doubled(specs, first), parts, False, lambda: results, located.line_of)
+    @functools.cache
+    def of_times(times: int) -> Optional[Graph]:
+        if times == 1:
+            return graph
+        looks = times == 2 or times in (parts, 2 * parts) and _cuts_more(graph)
+        return _captured_times(step, own, batch, parts, times) if looks else None
+
+    def flat_of(times: int) -> Optional[Callable]:
+        found = of_times(times)
+        return None if found is None else functools.partial(flat, of=found, assumed=assumed(found))
+
+    check_mean(flat_of, specs, [i >= first for i in range(len(specs))], parts, False, lambda: results, located.line_of)
 
 
 def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, seed: int = 0,
@@ -216,9 +241,7 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
         with marking(False):
             module = _lower(flat, specs)
         if workers * devices > 1:
-            twice = _captured_twice(step, own, batch, workers * devices)
-            if twice is not None:
-                _check_mean(graph, twice, flat, specs, len(carried), batch, workers * devices, results, located)
+            _check_mean(step, own, graph, flat, specs, len(carried), batch, workers * devices, results, located)
     kinds = [("param" if i < len(own.params) and graph.marked[i] else "state", n)
              for i, n in enumerate([*slot_names, *rates, *seeds])] + [("batch", n) for n in batch_names]
     printer = Printer()

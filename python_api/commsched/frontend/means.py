@@ -1,0 +1,165 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Whether the mean over the workers of what a step makes of their parts is what it makes of the whole batch: what is refused, and what is warned
+of. What becomes of values with more samples is in doubling.py."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any, Callable, Optional, Sequence
+
+import jax
+from jax.extend.core import ClosedJaxpr
+
+from ..errors import FrontEndError, MixedSamples
+from ..job import current
+from .doubling import Value, closed, followed
+from .doubling_rules import SAME, UNKNOWN, Factor, Other, shape
+from .jax_gradient import marking
+from .mixing_rules import NUMBER, PLACE, TOGETHER, Mixed, Moved, Some
+
+
+def _cut(e: Any) -> "tuple[bool, ...]":
+    return tuple(a == b for a, b in zip(shape(e.invars[0]), shape(e.outvars[0]))) if e.primitive.name in ("slice", "dynamic_slice", "pad") else ()
+
+
+def alike(one: ClosedJaxpr, two: ClosedJaxpr) -> bool:
+    """Whether two traces have the same operations, which take all or some of their operands alike."""
+    a, b = one.jaxpr.eqns, two.jaxpr.eqns
+    return len(a) == len(b) and all(e.primitive.name == f.primitive.name and _cut(e) == _cut(f) and all(
+        alike(closed(x), closed(y)) for x, y in zip(_inner(e), _inner(f), strict=True)) for e, f in zip(a, b))
+
+
+def _inner(e: Any) -> "list[Any]":
+    return [x for v in e.params.values() for x in (v if isinstance(v, (tuple, list)) else (v,)) if hasattr(getattr(x, "jaxpr", x), "eqns")]
+
+
+def _worse(values: "list[Value]", others: "list[Value]") -> "list[Value]":
+    """What is mixed in either; if the numbers of values differ, one is empty."""
+    if len(values) != len(others):
+        return [v._replace(factor=UNKNOWN) for v in others] if not values else values
+    return [v if _mixed(v) is not None or _mixed(o) is None else v._replace(kind=o.kind) for v, o in zip(values, others)]
+
+
+def _counts(factor: float) -> bool:
+    """Whether it is that of a power of the number of samples; n / (n - 1), as in a variance, has another one."""
+    return factor > 0 and factor != 1.0 and math.log2(factor).is_integer()
+
+
+def _larger(factor: Factor) -> Optional[str]:
+    """In words, of what is larger as a number of samples is."""
+    if isinstance(factor, float) and _counts(factor):
+        return f"{factor:g} times as large"
+    return "other" if isinstance(factor, Other) and _counts(factor.by) else None
+
+
+def _multiple(factor: Factor) -> Optional[str]:
+    """In words, of what is certainly other with twice the samples."""
+    return f"{factor:g} times as large" if isinstance(factor, float) and factor not in SAME else _larger(factor)
+
+
+def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any], batch: "Sequence[bool]", parts: int, automatic: bool,
+               results: "Callable[[], Sequence[tuple[str, str]]]" = lambda: (), locate: "Optional[Callable[[Any], Optional[str]]]" = None,
+               function: Optional[str] = None) -> None:
+    """Refuses a step whose gradients are larger with more samples, by parts of which they would be averaged, or new values of state are, which
+    would count the samples of a part. With `locate`, warns of a step whose gradients are no means over the samples: those of the parts have another
+    mean than the gradient of the whole batch.
+
+    step: the step for so many times the samples of one part; None if it is not known, or need not be looked at. specs: the arguments of that of one
+    part; batch: of each, whether it is one of a batch. automatic: as of marking(). results: roles and names of what the step returns. locate: the
+    user's line of an equation. function: the name of one beside the step, which has metrics only. Raises FrontEndError.
+    """
+    if parts == 1:
+        return
+    try:
+        gradients, outputs = _compared(step, specs, batch, parts, automatic, function)
+    except Exception:  # a step that takes this number of samples only: nothing is known
+        return
+    for factor in [v.factor for v in gradients]:
+        larger = _multiple(factor)
+        if larger:
+            raise FrontEndError(
+                f"the loss must be a mean over the samples of the batch, got: one whose gradients are {larger} when every sample is "
+                f"there twice; each of {parts} parts of the batch has a loss of its own, and gradients are their means. Divide a sum by "
+                "the number of samples that the step is given (x.shape[0])")
+    made = list(zip(results(), outputs))
+    for (role, name), value in made:
+        if role == "updates" and _larger(value.factor):
+            raise FrontEndError(
+                f"the new value of '{name}' must not depend on how many samples the step is given, got: one that is {_larger(value.factor)} when every sample is "
+                f"there twice; each of {parts} parts of the batch would count its own. Make a sum a mean, and count steps, or samples by a constant")
+    job = current()
+    if job is not None and job.rank != 0:
+        return
+
+    def warn(mixed: Mixed, what: str, then: str) -> None:
+        place = locate(mixed.by) if locate is not None and mixed.by is not None else None
+        name = mixed.by.params.get("name", mixed.by.primitive.name) if mixed.by is not None else "a constant"
+        warnings.warn(f"{f'{place}: ' if place else ''}{what} not a mean over the samples of the batch: what '{name}' makes {_WHY[mixed.why].format(parts=parts)}. "
+                      f"{then} (docs/python.md, \"Losses that are no means\")", MixedSamples, stacklevel=3)
+    mixed = next(filter(None, map(_mixed, gradients)), None)
+    if mixed is not None:
+        warn(mixed, "the gradients are", "The parameters will not be those of one device on the whole batch")
+    for (role, name), value in made:
+        if role != "metric":
+            continue
+        what = f"the metric '{name}'{f' of function {function!r}' if function else ''} is"
+        larger = _multiple(value.factor)
+        if larger:
+            warnings.warn(f"{what} not a mean over the samples of the batch: it is {larger} when every sample is there twice. The mean of those of {parts} "
+                          "parts is reported (docs/python.md, \"Losses that are no means\")", MixedSamples, stacklevel=2)
+        elif mixed is None and (of := _mixed(value)) is not None:
+            warn(of, what, f"The mean of those of {parts} parts is reported")
+
+
+def _compared(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any], batch: "Sequence[bool]", parts: int, automatic: bool,
+              function: Optional[str]) -> "tuple[list[Value], list[Value]]":
+    """What becomes of gradients and of results with more samples."""
+    traces: "dict[int, Optional[ClosedJaxpr]]" = {}
+
+    def traced(count: int) -> "Optional[ClosedJaxpr]":
+        if count not in traces:
+            flat = step(count)
+            given = [jax.ShapeDtypeStruct((count * s.shape[0], *s.shape[1:]), s.dtype) if b else s for s, b in zip(specs, batch, strict=True)]
+            with marking(automatic):
+                traces[count] = None if flat is None else jax.make_jaxpr(lambda *a: flat(*a))(*given)
+        return traces[count]
+
+    def between(one: int, two: int, marks: Optional[int]) -> "Optional[tuple[list[Value], list[Value]]]":
+        """None if one of them is not known. marks: of gradients that there are, if that is known."""
+        first, second = traced(one), traced(two)
+        if first is None or second is None:
+            return None
+        found = followed(first, second)
+        if function is None and (len(found[0]) != marks if marks is not None else not found[0]):
+            jax.clear_caches()  # functions that were traced with so many samples before have no marks
+            traces.clear()
+            first, second = traced(one), traced(two)
+            assert first is not None and second is not None
+            found = followed(first, second)
+        return found
+    found = between(1, 2, None)
+    if found is None:
+        return [], []
+    if not found[function is not None]:  # another step with so few samples, such as x[:4] of 4, or what is broadcast of 1
+        found = between(2, 4, None) or found
+    try:
+        one, whole = traced(1), traced(parts)
+        # Such as x[:100] of parts with 8: with as many samples as one device has.
+        more = between(parts, 2 * parts, len(found[0])) if one is not None and whole is not None and not alike(one, whole) else None
+    except Exception:  # so many samples are too many for it
+        more = None
+    return found if more is None else (_worse(found[0], more[0]), _worse(found[1], more[1]))
+
+
+_WHY = {TOGETHER: "depends on several samples together, and each of {parts} parts of the batch has its own",
+        PLACE: "depends on the places of samples in the batch, and each of {parts} parts of the batch begins with the first place",
+        NUMBER: "of values that become smaller or larger with the number of samples is no multiple of what it would make of the whole batch"}
+
+
+def _mixed(value: Value) -> Optional[Mixed]:
+    """Of a value that certainly is no mean of those of the parts."""
+    if isinstance(value.kind, (Some, Moved)):
+        return Mixed(value.kind.by, PLACE)
+    return value.kind if isinstance(value.kind, Mixed) else None
