@@ -125,8 +125,8 @@ def test_these_are_what_they_are_called(reduce, mean):
         assert mean == all(means_of_parts(loss_of(reduce), params, batch, other(0)))
 
 
-@pytest.mark.parametrize("fault", [("_bent", lambda kinds, by: mixing_rules.joined(kinds, by)), ("_product", lambda kinds, by: mixing_rules.joined(kinds, by)),
-                                   ("_added_up", lambda kind: kind)], ids=lambda fault: fault[0])
+@pytest.mark.parametrize("fault", [("bent", lambda kinds, by: mixing_rules.joined(kinds, by)), ("product", lambda kinds, by: mixing_rules.joined(kinds, by)),
+                                   ("added_up", lambda kind: kind)], ids=lambda fault: fault[0])
 def test_planted_faults_are_found(monkeypatch, fault):
     monkeypatch.setattr(mixing_rules, *fault)
     _, _, (params, *batch) = draw(0)
@@ -227,7 +227,7 @@ OUTER = {"itself": lambda m: m, "exp": jnp.exp, "twice": lambda m: 2 * m + 1, "r
 
 @pytest.mark.parametrize("fault", [("_mixed", lambda value: None), ("_multiple", lambda factor: None)], ids=lambda fault: fault[0])
 def test_faults_planted_in_metrics_are_found(monkeypatch, fault):
-    monkeypatch.setattr(doubling, *fault)
+    monkeypatch.setattr(means, *fault)
     with pytest.raises(AssertionError):
         for reduce in ("largest", "sum"):
             test_metrics_warn_if_and_only_if_they_are_no_means(reduce)

@@ -10,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from commsched.frontend import doubling, means, mixing_rules
+from commsched.frontend import doubling, means, mixing_rules, places
+from commsched.frontend import kinds as kinds_of_values
 from test_mixed_samples import MEAN_OF_PARTS, claims, means_of_parts, other
 from test_sums_of_losses import FIRST, C, D, L, PARAMS, draw, per_sample
 
@@ -244,9 +245,9 @@ def test_what_is_claimed_is_what_numbers_do():
 
 
 FAULTS = {
-    "weights are of each": ((mixing_rules, "_with_places", lambda kinds, by: mixing_rules.EACH), ["weights, of a line", "chosen by place"]),
-    "no pairs come again": ((mixing_rules, "pairs_come_again", lambda a, b: False), ["every other", "pairs of neighbours"]),
-    "all pairs come again": ((mixing_rules, "pairs_come_again", lambda a, b: True), ["neighbours", "halves beside each other"]),
+    "weights are of each": ((kinds_of_values, "with_places", lambda kinds, by: "each"), ["weights, of a line", "chosen by place"]),
+    "no pairs come again": ((places, "pairs_come_again", lambda a, b: False), ["every other", "pairs of neighbours"]),
+    "all pairs come again": ((places, "pairs_come_again", lambda a, b: True), ["neighbours", "halves beside each other"]),
     "no weights come again": ((doubling, "comes_again", lambda one, two, axis: False), ["weights, of a wave"]),
     "all weights come again": ((doubling, "comes_again", lambda one, two, axis: True), ["weights, of a line", "the loss of the first"]),
     "all is linear": ((mixing_rules, "_other_for_more", lambda e, factors, found: False), ["clipped", "by their norms"]),

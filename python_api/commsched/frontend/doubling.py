@@ -23,10 +23,11 @@ from jax.extend.core import ClosedJaxpr, Literal
 from . import loops, orders
 from .doubling_rules import SAME, UNKNOWN, ZERO, Factor, Other, Place, common, constant, dimension_of_samples, result, shape
 from .jax_gradient import gradient_p
-from .mixing_rules import EACH, NONE, Blend, Kind, SUM, Mixed, Moved, Placed, Some, in_order, joined
+from .kinds import EACH, NONE, SUM, Blend, Kind, Mixed, Placed, Some, joined
+from .mixing_rules import in_order
 from .mixing_rules import result as kind_of_result
 from .orders import Shuffled, by_order, factor_of, geometry, inverse, is_drawn, joined_again, order_of_sort, split, then
-from .places import Known, comes_again, computed, is_place
+from .places import Known, Moved, comes_again, computed, is_place
 
 
 # The operations that have another trace in them, and under which name.

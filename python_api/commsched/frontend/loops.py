@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple, Optional, Sequence
 
 from .doubling_rules import UNKNOWN, ZERO, dimension_of_samples, shape
-from .mixing_rules import EACH, NONE, PLACE, SUM, Blend, Kind, Mixed, Moved, Placed
+from .kinds import EACH, NONE, PLACE, SUM, Blend, Kind, Mixed, Placed
+from .places import Moved
 from .orders import Shuffled
 
 _PASSED = {"add", "add_any", "convert_element_type", "copy", "copy_p", "reduce_precision"}

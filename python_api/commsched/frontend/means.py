@@ -17,7 +17,8 @@ from ..job import current
 from .doubling import Value, closed, followed
 from .doubling_rules import SAME, UNKNOWN, Factor, Other, shape
 from .jax_gradient import marking
-from .mixing_rules import NUMBER, PLACE, TOGETHER, Mixed, Moved, Some
+from .kinds import NUMBER, PLACE, TOGETHER, Mixed, Some
+from .places import Moved
 
 
 def _cut(e: Any) -> "tuple[bool, ...]":

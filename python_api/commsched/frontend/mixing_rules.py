@@ -10,64 +10,18 @@ products of all pairs.
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, Callable, NamedTuple, Optional, Sequence, Union
+from typing import Any, Callable, Optional, Sequence
 
 import jax
 import numpy as np
 
 from .doubling_rules import _COMPARED, _PLAIN, _RULES, SAME, ZERO, Other, Place, dimension_of_samples, shape
-from . import orders
+from . import orders, places
+from .kinds import (EACH, NONE, NUMBER, PLACE, SUM, Blend, Kind, Mixed, Placed, Shifted, Some, added_up, bent, brought_together, joined,
+                    product)
 from .orders import Shuffled, is_drawn, is_split, then
-from .places import Known, Moved, moved, moves, own, own_rows, pairs_come_again
+from .places import Known, Moved, moved, moves, own, own_rows
 
-
-TOGETHER = "together"  # several samples, or all, have a part in it in another way than as a sum
-PLACE = "place"        # samples have a part in it by their places
-NUMBER = "number"      # it is other where there are more samples, and no multiple
-
-
-class Mixed(NamedTuple):
-    """None of the others; `by` is the equation that made it so, by what of `why`."""
-
-    by: Any
-    why: str = TOGETHER
-
-
-NONE = "none"  # the same for any batch of this size; it may differ from row to row, if it comes again with every part
-EACH = "each"  # has a dimension of samples, along which each element depends on its own sample
-SUM = "sum"    # the sum of NONE and of EACH over the samples; it may be repeated for every sample
-
-
-class Blend(NamedTuple):
-    """A sum of EACH and SUM, or of EACH in another order of the samples: what is linear in it may still be a SUM; `by` as in Mixed."""
-
-    by: Any
-
-
-class Placed(NamedTuple):
-    """As NONE, but differs along the samples, and does not come again with every part: such as their numbers. turns: it is other for each sample of
-    a loop over them."""
-
-    by: Any
-    turns: bool = False
-
-
-class Shifted(NamedTuple):
-    """A sum of Placed and of others: what is made of it may be a SUM where what is Placed falls away."""
-
-    by: Any
-
-
-class Some(NamedTuple):
-    """As SUM, over rows of which each has been taken so often, in the two traces (Moved). By `by`."""
-
-    one: "tuple[int, ...]"
-    two: "tuple[int, ...]"
-    by: Any
-
-
-# None: not known.
-Kind = Union[str, Blend, Placed, Shifted, Some, Moved, Shuffled, Mixed, None]
 
 _LINEAR = {"neg", "copy", "copy_p", "convert_element_type", "reduce_precision", "transpose", "squeeze", "expand_dims", "real", "imag", "stop_gradient",
            "device_put", "optimization_barrier", "conj", "add", "sub", "add_any", "broadcast_in_dim"}
@@ -86,81 +40,6 @@ _BENT = {"clamp", "max", "min", "tanh", "sin", "cos", "tan", "asin", "acos", "at
 _SCATTERS = {f"scatter{c}{of}" for c in "-_" for of in ("add", "mul", "min", "max")}
 # Of matrices in the last two dimensions, and not linear in them.
 _MATRICES = {"cholesky", "lu", "qr", "geqrf", "householder_product", "svd", "eigh", "eig", "schur", "hessenberg", "triangular_solve", "tridiagonal_solve"}
-
-
-def joined(kinds: Sequence[Kind], by: Any) -> Kind:
-    """Of a linear function of values of these kinds."""
-    for kind in kinds:
-        if isinstance(kind, Mixed):
-            return kind
-    if None in kinds:
-        return None
-    found = sorted({k for k in kinds if isinstance(k, str) and k != NONE})
-    others = [k for k in kinds if not isinstance(k, str)]
-    if any(isinstance(k, Shuffled) for k in others):
-        orders_of = {k.order if isinstance(k, Shuffled) else None for k in others}
-        return (others[0] if not found and len(orders_of) == 1 else Blend(by) if all(isinstance(k, (Shuffled, Blend)) for k in others) else None)
-    if any(isinstance(k, (Moved, Some)) for k in others):
-        return _of_rows(found, others, by)
-    if any(isinstance(k, (Placed, Shifted)) for k in others):
-        return others[0] if not found and all(isinstance(k, Placed) for k in others) else Shifted(by)
-    for kind in others:
-        return kind
-    return NONE if not found else found[0] if len(found) == 1 else Blend(by)
-
-
-def _of_rows(found: Sequence[str], others: Sequence[Any], by: Any) -> Kind:
-    """A sum of rows that have been moved, or of sums of some, and of others."""
-    if all(isinstance(k, Some) for k in others) and len({len(k.one) for k in others}) == 1:
-        one, two = (tuple(map(sum, zip(*counts))) for counts in ([k.one for k in others], [k.two for k in others]))
-        # Complete: but what has been made of some of them may be something else than of the others.
-        return None if two == (*one, *one) else Mixed(others[0].by, PLACE) if found else Some(one, two, others[0].by)
-    if found or len(others) != 2 or not all(isinstance(k, Moved) for k in others):
-        return None
-    first, second = others
-    if first.like(second):
-        return first._replace(pure=first.pure and second.pure)
-    beside = first.beside(second)
-    if beside is not None or pairs_come_again(first, second):
-        return beside
-    return Blend(by) if all(k.comes_again() and k.pure for k in others) else Shifted(by)
-
-
-def _together(kind: Kind) -> bool:
-    return kind == SUM or isinstance(kind, (Blend, Some, Shifted))
-
-
-def _why(kinds: Sequence[Kind]) -> str:
-    return PLACE if any(isinstance(k, (Some, Shifted)) for k in kinds) else TOGETHER
-
-
-def _bent(kinds: Sequence[Kind], by: Any) -> Kind:
-    """Of any other function, element by element."""
-    if any(map(_together, kinds)):
-        return Mixed(by, _why(kinds))
-    return _with_places(kinds, by) if any(isinstance(k, Placed) for k in kinds) else joined(kinds, by)
-
-
-def _product(kinds: Sequence[Kind], by: Any) -> Kind:
-    depend = [k for k in kinds if k != NONE]
-    if len(depend) > 1 and any(isinstance(k, Placed) for k in depend):
-        return _with_places(depend, by)
-    return Mixed(by, _why(kinds)) if len(depend) > 1 and any(map(_together, depend)) else joined(kinds, by)
-
-
-def _with_places(kinds: Sequence[Kind], by: Any) -> Kind:
-    """Of a function of what is Placed, of which any other has a part in each of its rows."""
-    others = [k for k in kinds if not isinstance(k, Placed) and k != NONE]
-    if not others:
-        return None
-    return Mixed(by, PLACE) if EACH in others or any(isinstance(k, (Blend, Moved, Shifted)) for k in others) else None
-
-
-def _added_up(kind: Kind) -> Kind:
-    """Over the samples."""
-    if isinstance(kind, (Placed, Shifted)):
-        return None
-    return SUM if kind == EACH or isinstance(kind, Blend) else kind
 
 
 def _known(e: Any, f: Any, factors: Sequence[Any]) -> bool:
@@ -198,16 +77,16 @@ def _dot(e: Any, f: Any, kinds: "list[Kind]", known: "Sequence[Optional[Known]]"
     if not _known(e, f, [1.0, 1.0]):
         pairs = kinds == [EACH, EACH] and a is not None and b is not None and min(a, b) >= 0 and a not in left and b not in right
         return Mixed(e) if pairs else _by_matrix(e, known, kinds) if a in left or b in right else None
-    found = _product(kinds, e)
-    return _added_up(found) if a is not None and a in left else found
+    found = product(kinds, e)
+    return added_up(found) if a is not None and a in left else found
 
 
 def _convolution(e: Any, f: Any, kinds: "list[Kind]") -> Kind:
     if not _known(e, f, [1.0, 1.0]):
         row = (_along(e, f) or 0) in e.params["dimension_numbers"].lhs_spec[2:] and shape(e.invars[1]) == shape(f.invars[1]) and kinds == [EACH, NONE]
         return Shifted(e) if row else None
-    found = _product(kinds, e)
-    return _added_up(found) if _along(e, f) == e.params["dimension_numbers"].lhs_spec[1] else found
+    found = product(kinds, e)
+    return added_up(found) if _along(e, f) == e.params["dimension_numbers"].lhs_spec[1] else found
 
 
 def _gather(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any]) -> Kind:
@@ -216,7 +95,7 @@ def _gather(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any]) -> Kind
         numbers = e.params["dimension_numbers"]
         other = kinds == [EACH, EACH] and own in numbers.collapsed_slice_dims and theirs is not None and theirs not in (-1, len(shape(e.invars[1])) - 1)
         return Mixed(e) if other and not isinstance(factors[1], Place) else None  # each sample has another one
-    return joined(kinds, e) if kinds[1] == NONE else _bent(kinds, e)
+    return joined(kinds, e) if kinds[1] == NONE else bent(kinds, e)
 
 
 def _scatter(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any]) -> Kind:
@@ -232,9 +111,9 @@ def _scatter(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any]) -> Kin
         return None
     added = dimension_of_samples(shape(e.invars[0]), shape(f.invars[0])) == -1 and dimension_of_samples(shape(e.invars[2]), shape(f.invars[2])) != -1
     if not added:
-        return joined(kinds, e) if kinds[1] == NONE else _bent(kinds, e)
-    updates = joined(kinds[1:], e) if kinds[1] == NONE else _bent(kinds[1:], e)
-    return joined([kinds[0], _added_up(updates)], e)
+        return joined(kinds, e) if kinds[1] == NONE else bent(kinds, e)
+    updates = joined(kinds[1:], e) if kinds[1] == NONE else bent(kinds[1:], e)
+    return joined([kinds[0], added_up(updates)], e)
 
 
 def _sort(e: Any, f: Any, kinds: "list[Kind]") -> Kind:
@@ -242,7 +121,7 @@ def _sort(e: Any, f: Any, kinds: "list[Kind]") -> Kind:
     if axis is None:
         return None
     if axis != e.params["dimension"]:
-        return _bent(kinds, e)
+        return bent(kinds, e)
     return Mixed(e) if EACH in kinds[: e.params["num_keys"]] else None  # by random numbers: a permutation
 
 
@@ -275,11 +154,11 @@ def _with_moved(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], kno
     if set(others) <= {EACH} and None not in both and name not in _APART:
         found = result(e, f, [EACH if isinstance(k, Moved) else k for k in kinds], factors)
         alike = len({x.rows for x in both if x is not None}) == 1
-        again = not alike or all(pairs_come_again(a, b) for a in both for b in both if a is not None and b is not None)
+        again = not alike or all(places.pairs_come_again(a, b) for a in both for b in both if a is not None and b is not None)
         return found if isinstance(found, Mixed) else Mixed(e, PLACE) if found in (EACH, SUM) and not again else None
     if any(isinstance(k, Placed) for k in others) and all(isinstance(k, Placed) or k == EACH for k in others):
-        return _bent(kinds, e) if name not in _APART else None
-    return _bent(kinds, e) if any(map(_together, others)) else None
+        return bent(kinds, e) if name not in _APART else None
+    return bent(kinds, e) if any(map(brought_together, others)) else None
 
 
 def _as_order(rows: Moved) -> "Optional[tuple[Any, ...]]":
@@ -329,8 +208,8 @@ def _with_shuffled(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], 
     others = [k for k in kinds if k != NONE and not (isinstance(k, Shuffled) and k.order == first.order)]
     if name in ("gather", "scatter", "scatter-add", "scatter_add") and isinstance(kinds[1], Placed):
         again = result(e, f, [EACH if isinstance(k, Shuffled) else k for k in kinds], factors, known, factor, index)
-        places = _as_order(again) if isinstance(again, Moved) else None
-        return Shuffled(then(first.order, places), e) if places else first if again == EACH else None
+        by_rows = _as_order(again) if isinstance(again, Moved) else None
+        return Shuffled(then(first.order, by_rows), e) if by_rows else first if again == EACH else None
     if any(isinstance(k, (Placed, Shifted, Moved, Some)) for k in others):
         return Mixed(e) if name not in _LINEAR and not first.drawn() and all(isinstance(k, Placed) for k in others) else None
     found = result(e, f, [EACH if isinstance(k, Shuffled) else k for k in kinds], factors, known if name == "dot_general" else (), factor, index)
@@ -404,17 +283,17 @@ def result(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "
     if name in _LINEAR:
         types = [np.dtype(v.aval.dtype) for v in (*e.invars, *e.outvars)] if name == "convert_element_type" else []
         rounded = types and jax.dtypes.issubdtype(types[0], np.inexact) and not jax.dtypes.issubdtype(types[1], np.inexact)
-        return Blend(e) if pairs else _bent(kinds, e) if rounded else joined(kinds, e)
+        return Blend(e) if pairs else bent(kinds, e) if rounded else joined(kinds, e)
     if name in _ELEMENTWISE or name == "div" and kinds[1] != NONE:
-        return Mixed(e) if pairs else _bent(kinds, e)
+        return Mixed(e) if pairs else bent(kinds, e)
     if name == "mul":
-        return Mixed(e) if pairs else _product(kinds, e)
+        return Mixed(e) if pairs else product(kinds, e)
     if name == "div":
         return kinds[0]
     if name == "select_n":
         either = joined(kinds[1:], e)
-        return (Mixed(e) if pairs else either if kinds[0] == NONE else _product([kinds[0], either], e) if isinstance(kinds[0], Placed)
-                else _bent(kinds, e))
+        return (Mixed(e) if pairs else either if kinds[0] == NONE else product([kinds[0], either], e) if isinstance(kinds[0], Placed)
+                else bent(kinds, e))
     if name in ("gather", "scatter-add", "scatter_add") and any(isinstance(k, Placed) for k in kinds):  # scatter: JAX numbers its updates
         if name == "gather" and len(known) > 1 and own_rows(e, f, known[1]):
             return Mixed(e, PLACE)
@@ -430,10 +309,10 @@ def result(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "
         return kinds[0] if kinds[0] == SUM or _along(e, f) not in e.params["dimensions"] else Blend(e)
     if name == "reduce_sum":
         axis = _along(e, f)
-        return None if axis is None else _added_up(kinds[0]) if axis in e.params["axes"] else kinds[0]
+        return None if axis is None else added_up(kinds[0]) if axis in e.params["axes"] else kinds[0]
     if name in _REDUCE:
         axis = _along(e, f)
-        return None if axis is None else Mixed(e) if axis in e.params["axes"] else _bent(kinds, e)
+        return None if axis is None else Mixed(e) if axis in e.params["axes"] else bent(kinds, e)
     if name in ("cumsum", "cummax", "cummin", "cumlogsumexp", "cumprod", "top_k") and EACH in kinds:
         axis = _along(e, f)
         if axis is not None and axis == (e.params["axis"] if "axis" in e.params else len(shape(e.invars[0])) - 1):
@@ -441,14 +320,14 @@ def result(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "
     if name in _APART | _APART_NOT_LINEAR:
         if name not in _RULES or not _known(e, f, factors):
             return None
-        return joined(kinds, e) if name in _APART and (name != "select_and_scatter_add" or kinds[1] == NONE) else _bent(kinds, e)
+        return joined(kinds, e) if name in _APART and (name != "select_and_scatter_add" or kinds[1] == NONE) else bent(kinds, e)
     if name == "fft" and EACH in kinds and (_along(e, f) or 0) >= len(shape(e.invars[0])) - len(e.params["fft_lengths"]):
         return Shifted(e)
     if name in _MATRICES:
         axis, last = _along(e, f), len(shape(e.invars[0])) - 2
         if axis is None or any(dimension_of_samples(shape(v), shape(w)) is None for v, w in zip(e.outvars, f.outvars)):
             return None
-        return Mixed(e) if axis >= last and EACH in kinds else _bent(kinds, e)
+        return Mixed(e) if axis >= last and EACH in kinds else bent(kinds, e)
     special: "dict[str, Callable[[], Kind]]" = {
         "dot_general": lambda: _dot(e, f, kinds, known), "conv_general_dilated": lambda: _convolution(e, f, kinds), "sort": lambda: _sort(e, f, kinds),
         "gather": lambda: _gather(e, f, kinds, factors), "scatter": lambda: _scatter(e, f, kinds, factors),
