@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The dense net (dense_net.py) on the machine of cuda_machine.py."""
 import json
+import os
+import re
+import signal
 
 import dense_net
 import numpy as np
-from cuda_machine import Machine
+from cuda_machine import SAYS, Machine, finish, tool
 from safetensors.numpy import save_file
 
 # As bench/run loss_parity has found for plans on CPUs, rounded up.
@@ -25,6 +28,24 @@ def machine_with(folder, programs):
 def arguments(machine, *more):
     # Long, as the machine may have other things to do.
     return ["--init", machine.initial, "--batch", machine.data, *more, *([] if "--deadline" in more else ["--deadline", 250])]
+
+
+def goes_on(machine, plan, process, checkpoint, folder, more):
+    """Kills a job that writes checkpoints, resumes it, asks it to stop and resumes it again: the same bits as if nothing had been."""
+    os.killpg(process.pid, signal.SIGKILL)
+    finish(process)
+    resume = [*more, "--deadline", 250, "--batch", machine.data, "--resume", checkpoint]
+    process = machine.start(tool("cs-run"), plan, *resume, "--checkpoint", checkpoint, "--checkpoint-every", 3, "--steps", 10**6)
+    while not (line := process.stdout.readline()).startswith("step "):
+        assert line, finish(process)
+    process.send_signal(signal.SIGTERM)
+    status, out, errors = finish(process)
+    assert status in (-signal.SIGTERM, 128 + signal.SIGTERM) and SAYS not in errors, (status, out, errors)
+    done = int(re.search(r"stopped after step (\d+)", out)[1])
+    again = machine.cs_run(plan, *resume, "--steps", 5, "--save-params", folder / "params")
+    assert f"step {done + 5}: loss" in again
+    machine.cs_run(plan, *more, *arguments(machine, "--steps", done + 5, "--save-params", folder / "through"))
+    assert (folder / "params").read_bytes() == (folder / "through").read_bytes()
 
 
 def is_jax(losses, params, wanted):

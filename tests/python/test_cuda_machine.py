@@ -21,7 +21,7 @@ import dense_net  # noqa: E402  finds the modules of examples/digits, too
 import digits  # noqa: E402
 import jax  # noqa: E402
 import make as digits_make  # noqa: E402
-from cuda_dense import arguments, is_jax, machine_with, runs_in_python  # noqa: E402
+from cuda_dense import arguments, goes_on, is_jax, machine_with, runs_in_python  # noqa: E402
 from cuda_machine import SAYS, finish, tool  # noqa: E402
 from rank_job import ROOT, free_port, token_file  # noqa: E402
 
@@ -161,21 +161,7 @@ def test_killed_and_resumed(machine, tmp_path, way, more):
     """The same bits as if nothing had been, whether it was killed or asked to stop."""
     plan, checkpoint = machine.plans[4, way], tmp_path / "checkpoint"
     process = running(machine, plan, checkpoint, "--steps", 10**6, *more)
-    os.killpg(process.pid, signal.SIGKILL)
-    finish(process)
-    resume = [*more, "--deadline", 250, "--batch", machine.data, "--resume", checkpoint, "--checkpoint", checkpoint, "--checkpoint-every", 3]
-    process = machine.start(tool("cs-run"), plan, *resume, "--steps", 10**6)
-    while not (line := process.stdout.readline()).startswith("step "):
-        assert line, finish(process)
-    process.send_signal(signal.SIGTERM)
-    status, out, errors = finish(process)
-    assert status in (-signal.SIGTERM, 128 + signal.SIGTERM) and SAYS not in errors, (status, out, errors)
-    done = int(re.search(r"stopped after step (\d+)", out)[1])
-    again = machine.cs_run(plan, *more, "--deadline", 250, "--batch", machine.data, "--resume", checkpoint, "--steps", 5, "--save-params",
-                           tmp_path / "params")
-    assert f"step {done + 5}: loss" in again
-    machine.cs_run(plan, *more, *arguments(machine, "--steps", done + 5, "--save-params", tmp_path / "through"))
-    assert (tmp_path / "params").read_bytes() == (tmp_path / "through").read_bytes()
+    goes_on(machine, plan, process, checkpoint, tmp_path, more)
 
 
 def children(pid):

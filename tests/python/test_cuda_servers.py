@@ -17,7 +17,7 @@ if "COMMSCHED_BIN" not in os.environ:
     pytest.skip("COMMSCHED_BIN is not set", allow_module_level=True)
 import commsched  # noqa: E402
 import dense_net  # noqa: E402
-from cuda_dense import BOUND, arguments, is_jax, machine_with, runs_in_python  # noqa: E402
+from cuda_dense import BOUND, arguments, goes_on, is_jax, machine_with, runs_in_python  # noqa: E402
 from cuda_machine import SAYS, TIME_LIMIT, finish, rows_of, tool  # noqa: E402
 from rank_job import free_port, token_file  # noqa: E402
 from safetensors.numpy import load_file  # noqa: E402
@@ -225,20 +225,7 @@ def test_killed_and_resumed(machine, tmp_path, more):
     """The same bits as if nothing had been, whether it was killed or asked to stop."""
     folder = tmp_path / "checkpoint"
     process = running(machine, folder, "--steps", 10**6, *more)
-    os.killpg(process.pid, signal.SIGKILL)
-    finish(process)
-    resume = [*more, "--deadline", 250, "--batch", machine.data, "--resume", folder, "--checkpoint", folder, "--checkpoint-every", 3]
-    process = machine.start(tool("cs-run"), machine.plan, *resume, "--steps", 10**6)
-    while not (line := process.stdout.readline()).startswith("step "):
-        assert line, finish(process)
-    process.send_signal(signal.SIGTERM)
-    status, out, errors = finish(process)
-    assert status in (-signal.SIGTERM, 128 + signal.SIGTERM) and SAYS not in errors, (status, out, errors)
-    done = int(re.search(r"stopped after step (\d+)", out)[1])
-    machine.cs_run(machine.plan, *more, "--deadline", 250, "--batch", machine.data, "--resume", folder, "--steps", 5, "--save-params",
-                   tmp_path / "params")
-    machine.cs_run(machine.plan, *more, *arguments(machine, "--steps", done + 5, "--save-params", tmp_path / "through"))
-    assert (tmp_path / "params").read_bytes() == (tmp_path / "through").read_bytes()
+    goes_on(machine, machine.plan, process, folder, tmp_path, more)
 
 
 def test_a_server_that_comes_back(machine, tmp_path):

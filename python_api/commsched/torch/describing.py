@@ -182,12 +182,13 @@ def _check_mean(step: Step, own: Layout, graph: Graph, flat: Callable, specs: li
     def assumed(of: Graph) -> "dict[Any, bool]":
         return {node: same[i] for i, node in enumerate(labels.comparisons(of.graph, count)) if i in same}
 
+    known = (2, parts, 2 * parts) if _cuts_more(graph) else (2,)
+
     @functools.cache
     def of_times(times: int) -> Optional[Graph]:
         if times == 1:
             return graph
-        looks = times == 2 or times in (parts, 2 * parts) and _cuts_more(graph)
-        return _captured_times(step, own, batch, parts, times) if looks else None
+        return _captured_times(step, own, batch, parts, times) if times in known else None
 
     def flat_of(times: int) -> Optional[Callable]:
         found = of_times(times)
