@@ -11,8 +11,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/time/time.h"
 #include "runtime/base/time.h"
 
@@ -78,6 +80,41 @@ class CondVar {
 
  private:
   std::condition_variable cv_;
+};
+
+// Callers that wait for conditions of what a mutex guards. Whoever changes something
+// wakes those whose condition is true now, and nobody else: a condition variable that
+// many changes notify wakes all who wait, at each of them. The mutex is held at all calls.
+class Waiters {
+ public:
+  // Returns whether `condition` is true; false if `deadline` has passed before. It is called
+  // with the mutex held, by any thread.
+  bool Await(Mutex *mu, absl::FunctionRef<bool()> condition,
+             Clock::time_point deadline = Clock::time_point::max()) {
+    if (condition()) return true;
+    Waiter waiter{condition, {}};
+    waiters_.push_back(&waiter);
+    bool late = false;
+    while (!condition() && !late) {
+      if (deadline == Clock::time_point::max())
+        waiter.woken.Wait(mu);
+      else
+        late = waiter.woken.WaitUntil(mu, deadline);
+    }
+    std::erase(waiters_, &waiter);
+    return !late || condition();
+  }
+  void Changed() {
+    for (Waiter *waiter : waiters_)
+      if (waiter->condition()) waiter->woken.Signal();
+  }
+
+ private:
+  struct Waiter {
+    absl::FunctionRef<bool()> condition;
+    CondVar woken;
+  };
+  std::vector<Waiter *> waiters_;
 };
 
 }  // namespace commsched::runtime

@@ -111,6 +111,8 @@ class Server {
   Work Complete(std::vector<Answer> *answers);
   // An update runs, or can.
   bool Busy() const;
+  // So, or pulls of the final values can be answered: the driver has something to do.
+  bool HasWork() const { return Busy() || (pulls_ != 0 && Finished()); }
 
   // --- Values
   enum class Pulled {

@@ -97,7 +97,7 @@ void ParameterServerImpl::Fail(const absl::Status &why) {
     if (machine_ != nullptr)
       for (uint64_t name : machine_->Clear()) pulls.push_back(TakePull(name));
     work_.SignalAll();
-    changed_.SignalAll();
+    waiters_.Changed();
   }
   if (options_.on_failure && !stopped) options_.on_failure(status);
   for (PendingPull &pull : pulls) pull.done(Unshared(status));
@@ -115,8 +115,8 @@ void ParameterServerImpl::Wake() {
     progress_ = now;
     stall_.Progress();
   }
-  changed_.SignalAll();
-  work_.Signal();
+  waiters_.Changed();
+  if (sleeps_ && (machine_->HasWork() || machine_->waiting() != watches_)) work_.Signal();
 }
 
 absl::Status ParameterServerImpl::Check(int trainer, uint32_t block) const {
@@ -233,7 +233,7 @@ void ParameterServerImpl::Cancel(const absl::Status &why) { Fail(why); }
 
 absl::Status ParameterServerImpl::Wait() {
   MutexLock lock(&mu_);
-  while (status_.ok() && !machine_->Finished()) changed_.Wait(&mu_);
+  Await([this] { return machine_->Finished(); });
   return Unshared(status_);
 }
 

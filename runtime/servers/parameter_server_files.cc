@@ -86,7 +86,7 @@ absl::Status ParameterServerImpl::SetWhole(const std::string &name,
         value->type.bytes, " bytes, got: ", whole.size(), " bytes"));
   MutexLock lock(&mu_);
   // What is about to end ends.
-  while (status_.ok() && (machine_->Busy() || machine_->paused() || Reading())) changed_.Wait(&mu_);
+  Await([this] { return !machine_->Busy() && !machine_->paused() && !Reading(); });
   if (!status_.ok()) return Unshared(status_);
   if (!machine_->Idle())
     return Named(absl::FailedPreconditionError(absl::StrCat(
@@ -113,14 +113,14 @@ absl::Status ParameterServerImpl::GetSlot(uint32_t slot,
     return Named(absl::NotFoundError(absl::StrCat("there is no slot ", slot)));
   {
     MutexLock lock(&mu_);
-    while (status_.ok() ? machine_->Busy() : !ended_) changed_.Wait(&mu_);
+    waiters_.Await(&mu_, [this] { return status_.ok() ? !machine_->Busy() : ended_; });
     if (const int block = BlockOfRows(slot); block >= 0) {
       machine_->BeginRead(uint32_t(block));
       mu_.Unlock();
       absl::Status status = Named(ReadSlot(slot, value));
       mu_.Lock();
       machine_->EndRead(uint32_t(block));
-      changed_.SignalAll();
+      waiters_.Changed();
       return status;
     }
   }
@@ -186,20 +186,15 @@ absl::Status ParameterServerImpl::TakeSnapshot(Tables tables, Snapshot *out) {
 
 // What arrives meanwhile is kept.
 absl::Status ParameterServerImpl::Pause(bool wait) {
-  while (status_.ok() && machine_->paused()) changed_.Wait(&mu_);
   // Whoever is late is named by those who wait for him.
-  while (status_.ok() && !machine_->MayPause(wait)) changed_.Wait(&mu_);
+  Await([&] { return !machine_->paused() && machine_->MayPause(wait); });
   if (!status_.ok()) return Unshared(status_);
   machine_->Pause();
-  const Clock::time_point end = After(options_.deadline);
-  while (status_.ok()) {
-    if (machine_->Still()) return absl::OkStatus();
-    if (changed_.WaitUntil(&mu_, end) && Clock::now() >= end)
-      return Named(absl::DeadlineExceededError(
-          absl::StrCat("cannot save: no common step within ",
-                       absl::FormatDuration(options_.deadline), ": ",
-                       machine_->Missing())));
-  }
+  if (!Await([this] { return machine_->Still(); }, After(options_.deadline)))
+    return Named(absl::DeadlineExceededError(
+        absl::StrCat("cannot save: no common step within ",
+                     absl::FormatDuration(options_.deadline), ": ",
+                     machine_->Missing())));
   return Unshared(status_);
 }
 
@@ -219,7 +214,7 @@ absl::Status ParameterServerImpl::Save(const std::string &path, bool wait) {
       machine_->Resume();
       for (uint32_t b = 0; b < blocks_.size() && status_.ok(); ++b) Combine(b);
       work_.SignalAll();
-      changed_.SignalAll();
+      waiters_.Changed();
       if (!status.ok()) return status;
     }
     std::vector<TensorToWrite> tensors;

@@ -91,6 +91,12 @@ class ParameterServerImpl : public ParameterServer {
                                       PendingPull *pull) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   PendingPull TakePull(uint64_t name) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Wake() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Returns when `condition` is true or the server has failed; false if `deadline` comes first.
+  bool Await(absl::FunctionRef<bool()> condition,
+             Clock::time_point deadline = Clock::time_point::max())
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return waiters_.Await(&mu_, [&] { return !status_.ok() || condition(); }, deadline);
+  }
 
   // parameter_server_updates.cc
   // Adds what has arrived. Gives up the lock at times.
@@ -107,6 +113,7 @@ class ParameterServerImpl : public ParameterServer {
   // Gives up the lock.
   void AnswerAll(std::vector<Machine::Answer> answers) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void WaitForWork() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Rest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);  // of it: until it is woken, or to look again
 
   // parameter_server_rows.cc
   absl::Status PrepareRows(Block *block);
@@ -147,8 +154,11 @@ class ParameterServerImpl : public ParameterServer {
   std::unique_ptr<Executor> executor_;
 
   Mutex mu_;
-  CondVar work_;     // for the server's thread
-  CondVar changed_;  // for callers
+  CondVar work_;  // for the server's thread
+  Waiters waiters_ ABSL_GUARDED_BY(mu_);  // callers
+  // The server's thread waits; whether it would notice that nothing comes.
+  bool sleeps_ ABSL_GUARDED_BY(mu_) = false;
+  bool watches_ ABSL_GUARDED_BY(mu_) = false;
   bool stop_ ABSL_GUARDED_BY(mu_) = false;
   bool ended_ ABSL_GUARDED_BY(mu_) = false;  // the server's thread begins no update
   absl::Status status_ ABSL_GUARDED_BY(mu_);

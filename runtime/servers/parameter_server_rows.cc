@@ -71,7 +71,7 @@ SharedBytes ParameterServerImpl::MergeParts(Block *block) {
 
 absl::Status ParameterServerImpl::UpdateRows(const Machine::Work &work) {
   Block *block = &blocks_[size_t(work.block)];
-  while (machine_->readers(uint32_t(work.block)) != 0 && !stop_) changed_.Wait(&mu_);
+  waiters_.Await(&mu_, [&] { return stop_ || machine_->readers(uint32_t(work.block)) == 0; });
   const RowBlockProgram &program = block->program->rows;
   absl::StatusOr<RowsView> rows = ReadRows(work.gradient.bytes, program.gradient);
   absl::Status status = rows.status();
@@ -139,7 +139,7 @@ void ParameterServerImpl::AnswerRows(uint32_t block, PendingPull pull) {
   absl::StatusOr<SharedBytes> value = Own(std::move(bytes));
   mu_.Lock();
   machine_->EndRead(block);
-  changed_.SignalAll();
+  waiters_.Changed();
   mu_.Unlock();
   pull.done(std::move(value));
   mu_.Lock();

@@ -218,7 +218,14 @@ void ParameterServerImpl::AnswerAll(std::vector<Machine::Answer> answers) {
 }
 
 void ParameterServerImpl::WaitForWork() {
-  if (!machine_->waiting()) {
+  sleeps_ = true;
+  watches_ = machine_->waiting();
+  Rest();
+  sleeps_ = false;
+}
+
+void ParameterServerImpl::Rest() {
+  if (!watches_) {
     work_.Wait(&mu_);
     return;
   }
@@ -248,7 +255,7 @@ void ParameterServerImpl::Run() {
       WaitForWork();
   }
   ended_ = true;
-  changed_.SignalAll();
+  waiters_.Changed();
   mu_.Unlock();
 }
 
