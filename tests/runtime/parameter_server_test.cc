@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/transport/parameter_client.h"
 #include "tests/runtime/single_server.h"
 
 namespace commsched {
@@ -194,6 +195,26 @@ TEST(ParameterServerTest, AsynchronousUpdatesRunAsTheyCome) {
   ASSERT_TRUE(server->Finish(0, 2).ok());
   ASSERT_TRUE(server->Finish(1, 3).ok());
   EXPECT_TRUE(server->Wait().ok());
+}
+
+// Nothing else happens then that would wake the server's thread, and it looks by itself when the
+// deadline is near.
+TEST(ParameterServerTest, TheLastFinishAnswersPullsOfFinalValues) {
+  for (const auto mode : {plan::ParameterServers::SYNC, plan::ParameterServers::ASYNC}) {
+    Server server({.trainers = 2, .mode = mode}, absl::Hours(24));
+    server.Start();
+    server.PushAll(0);
+    for (uint32_t b : {kW, kB}) EXPECT_TRUE(server.Pull(0, b, 1).ok());
+    ASSERT_TRUE(server->Finish(0, 1).ok());
+    std::promise<absl::Status> answered;
+    server->Pull(0, kW, runtime::ParameterClient::kFinal,
+                 [&](absl::StatusOr<SharedBytes> value) { answered.set_value(runtime::Unshared(value.status())); });
+    auto answer = answered.get_future();
+    // The thread has gone to sleep again.
+    EXPECT_EQ(answer.wait_for(std::chrono::milliseconds(50)), std::future_status::timeout);
+    ASSERT_TRUE(server->Finish(1, 1).ok());
+    EXPECT_TRUE(answer.get().ok());
+  }
 }
 
 }  // namespace
