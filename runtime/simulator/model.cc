@@ -22,6 +22,8 @@ constexpr int kMaxWorkers = 1 << 16;
 constexpr int64_t kMaxSteps = int64_t{1} << 26;
 // Above, all of a message is there at once.
 constexpr int kMaxRanksWithParts = 64;
+// As in a run; sums of times stay what a Time holds.
+constexpr Time kLongest = Time{3600} * 1'000'000'000;
 
 const plan::Function *StepOf(const plan::Plan &plan) {
   for (const plan::Function &f : plan.functions())
@@ -141,6 +143,14 @@ RankClass Links(const SimulationOptions &options, const LinkCosts &link, int ran
   return of;
 }
 
+absl::Status CheckTimes(const LinkCosts &link) {
+  for (auto [name, ns] : {std::pair("latency of a link", link.latency), std::pair("overhead of a link", link.overhead),
+                          std::pair("time of a rank for a round", link.engine)})
+    if (ns > kLongest)
+      return absl::InvalidArgumentError(absl::StrCat(name, " must be at most an hour, got: ", ns, " ns"));
+  return absl::OkStatus();
+}
+
 absl::Status AddClasses(const SimulationOptions &options, Model *model) {
   const int n = model->workers;
   std::vector<RankClass> ranks;
@@ -253,6 +263,7 @@ absl::StatusOr<Model> MakeModel(const PlanImage &image,
   absl::StatusOr<plan::Calibration> calibration = CalibrationOf(image.plan(), model.workers, options);
   if (!calibration.ok()) return calibration.status();
   model.link = LinkCostsOf(image.plan().cluster(), *calibration, options);
+  if (absl::Status s = CheckTimes(model.link); !s.ok()) return s;
   absl::StatusOr<MeasuredCosts> measured = ReadProfile(image.plan(), options);
   if (!measured.ok()) return measured.status();
   auto program = image.ForRank(0);

@@ -70,7 +70,7 @@ ARGUMENTS = {
     "TensorBoard": dict(folder=required(PATH)),
     "JsonLines.write": dict(step=required(INDEX), metrics=METRICS),
     "TensorBoard.write": dict(step=required(INDEX), metrics=METRICS),
-    "simulate": dict(plan=required([1, 2.5, True, [], {}, object()]), steps=INDEX, bandwidth=required(POSITIVE), latency=required(POSITIVE),
+    "simulate": dict(plan=required([1, 2.5, True, [], {}, object()]), steps=COUNT, bandwidth=required(POSITIVE), latency=required(POSITIVE),
                      compute=required(POSITIVE), workers=COUNT, algorithm=CHOICE,
                      stragglers=[1, "x", [1], True, {"x": 1}, {0: "x"}, {0: NAN}, {0: 0}, {0: True}, {True: 1}, {-1: 2}, {99: 2.0}],
                      links=[1, "x", [1], True, {"x": 1}, {0: "x"}, {0: NAN}, {0: 0}, {0: (1, 2, 3)}, {0: (1, "x")}, {99: 2.0}],

@@ -456,6 +456,13 @@ TEST(Simulator, RefusesWhatMakesNoSense) {
   options.calibration = "[";
   EXPECT_EQ(ErrorOf(plan, options), "calibration is no JSON object");
   options = {};
+  options.latency = 1e9;
+  plan.plan.proto().mutable_cluster()->set_inter_latency_ns(3600'000'000'000);
+  EXPECT_EQ(ErrorOf(plan, options), "latency of a link must be at most an hour, got: 4611686018427387904 ns");
+  options = {};
+  options.overhead_ns = int64_t{3600'000'000'001};
+  EXPECT_EQ(ErrorOf(plan, options), "overhead of a link must be at most an hour, got: 3600000000001 ns");
+  options = {};
   plan.plan.proto().mutable_cluster()->set_inter_mbit_per_s(0);
   EXPECT_THAT(ErrorOf(plan, options), HasSubstr("says no rate of its links"));
   CostPlan other(2);
