@@ -70,7 +70,7 @@ def test_all_options_are_printed_in_some_case():
     assert {option for _, option in every - drawable} == {"profile", "calibration", "nccl-tests"}
 
 
-@pytest.mark.parametrize("what, by, found", [(r"clip=\S+", "clip=1.234568e-07", True), ('cluster=""', "cluster=", True), (' cluster=""', "", False)])
+@pytest.mark.parametrize("what, by, found", [(r"clip=\S+", "clip=1.234568e-07", True), ('cluster=""', "cluster=", True), ('cluster="" ', "", False)])
 def test_what_a_pipeline_lost_is_found(runs, what, by, found):
     mode = next(mode for mode in MODES if mode.module == "plain" and "density" in options_of(mode.name))
     path = runs.path(mode)
