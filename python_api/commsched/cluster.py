@@ -10,7 +10,6 @@ import re
 from .arguments import check_integer, shown
 from .errors import FrontEndError
 
-
 _HOUR_NS = 3600 * 10**9  # more is refused by the compiler, too
 
 
