@@ -22,6 +22,9 @@ void CsDialect::registerAttributes() {
       >();
 }
 
+/// A run refuses what takes longer, and sums of nanoseconds stay far from what an i64 holds.
+static constexpr int64_t kHour = int64_t{3600} * 1000 * 1000 * 1000;
+
 LogicalResult DeviceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  DeviceKind, int64_t gflops, int64_t gbPerS,
                                  int64_t copyMbPerS, int64_t copyLatencyNs) {
@@ -37,6 +40,9 @@ LogicalResult DeviceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   if (copyLatencyNs < 0)
     return emitError() << "copy_latency_ns of a device must not be negative, got: "
                        << copyLatencyNs;
+  if (copyLatencyNs > kHour)
+    return emitError() << "copy_latency_ns of a device must be at most an hour, got: "
+                       << copyLatencyNs;
   return success();
 }
 
@@ -51,6 +57,12 @@ LogicalResult LinkAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        << latencyNs;
   if (overheadNs < 0)
     return emitError() << "overhead_ns of a link must not be negative, got: "
+                       << overheadNs;
+  if (latencyNs > kHour)
+    return emitError() << "latency_ns of a link must be at most an hour, got: "
+                       << latencyNs;
+  if (overheadNs > kHour)
+    return emitError() << "overhead_ns of a link must be at most an hour, got: "
                        << overheadNs;
   return success();
 }

@@ -13,6 +13,7 @@
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Transforms/InliningUtils.h"
 #include "plan/limits.h"
+#include "llvm/Support/JSON.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -184,6 +185,12 @@ static LogicalResult verifyName(Operation *op, NamedAttribute attr, Type type,
     return op->emitOpError()
            << where << " " << index << ": '" << attr.getName().getValue()
            << "' must be a non-empty string, got: " << attr.getValue();
+  // It is in what tools print, a line each, in JSON, and in files of tensors.
+  if (llvm::any_of(name.getValue(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }) ||
+      !llvm::json::isUTF8(name.getValue()))
+    return op->emitOpError()
+           << where << " " << index << ": '" << attr.getName().getValue()
+           << "' must be UTF-8 without control characters, got: " << attr.getValue();
   if (!isa<RankedTensorType, PlacedType, FutureType>(type))
     return op->emitOpError() << where << " " << index << ": '" << attr.getName().getValue()
                              << "' needs a tensor, got: " << type;

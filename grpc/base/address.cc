@@ -29,7 +29,8 @@ struct HostPort {
 absl::StatusOr<HostPort> Split(absl::string_view address) {
   auto bad = [&] {
     return absl::InvalidArgumentError(absl::StrCat(
-        "address of a rank must be host:port, got: \"", address, "\""));
+        "address of a rank must be host:port, with a port from 1 to 65535, got: \"", address,
+        "\""));
   };
   const size_t colon = address.rfind(':');
   if (colon == absl::string_view::npos || colon == 0) return bad();

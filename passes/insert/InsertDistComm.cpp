@@ -164,12 +164,24 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
     return success();
   }
 
+  /// What is in a module inside of this one stays as it is: a step there would have been forgotten.
+  LogicalResult checkNoStepIsNested(ModuleOp module) {
+    WalkResult walked = module.walk([&](func::FuncOp func) {
+      if (func->getParentOp() == module || !func->hasAttr(cs::CsDialect::kStepAttr))
+        return WalkResult::advance();
+      func.emitOpError("must not be in a module inside of another one: write // ----- between "
+                       "modules, and give --split-input-file");
+      return WalkResult::interrupt();
+    });
+    return failure(walked.wasInterrupted());
+  }
+
   LogicalResult run() {
     ModuleOp module = getOperation();
     FailureOr<ServerOptions> options = readOptions();
     if (failed(options))
       return failure();
-    if (failed(inlineCalls()))
+    if (failed(checkNoStepIsNested(module)) || failed(inlineCalls()))
       return failure();
     FailureOr<Program> program = readProgram(module);
     if (failed(program) || failed(settleCluster(module, cluster, *program)) ||

@@ -53,7 +53,7 @@ def InsertDistComm : CsPass<"insert-dist-comm"> {
              "how gradients are exchanged: all-reduce or parameter-server">,
     CsOption<"reduction", "reduction", "std::string", "\"mean\"",
              "how gradients of workers combine: mean or sum">,
-    CsOption<"cluster", "cluster", "std::string", "\"\"",
+    CsOption<"cluster", "cluster", "::commsched::OptionText", "\"\"",
              "file with one cs.cluster op to use instead of the module's">,
     CsOption<"servers", "servers", "int64_t", "1",
              "number of parameter servers">,

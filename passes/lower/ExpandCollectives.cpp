@@ -68,6 +68,7 @@ public:
           << algorithm.getValue();
       return signalPassFailure();
     }
+    isFixed = isChosen = false;
     SmallVector<Operation *> collectives;
     WalkResult walked = getOperation().walk([&](Operation *op) {
       if (!describe(op) && !isa<PairExchangeOp>(op))
@@ -76,12 +77,16 @@ public:
         op->emitOpError("is not in a cs.start; run --schedule-comm first");
         return WalkResult::interrupt();
       }
-      if (op->getParentOp()->hasAttr(CsDialect::kNcclAttr))
+      if (op->getParentOp()->hasAttr(CsDialect::kNcclAttr)) {
+        isFixed = true;
         return WalkResult::advance();
+      }
       collectives.push_back(op);
       return WalkResult::advance();
     });
     if (walked.wasInterrupted())
+      return signalPassFailure();
+    if (collectives.empty() && failed(checkChoice()))
       return signalPassFailure();
     if (collectives.empty())
       return markAllAnalysesPreserved();
@@ -96,11 +101,20 @@ public:
       if (failed(pair ? expand(pair) : expand(op, *describe(op))))
         return signalPassFailure();
     }
+    if (failed(checkChoice()))
+      return signalPassFailure();
     for (auto function : getOperation().getOps<func::FuncOp>())
       remarkOnCopies(function);
   }
 
 private:
+  LogicalResult checkChoice() {
+    if (algorithm == "auto" || isChosen || !isFixed)
+      return success();
+    return emitOptionError(*this, &getContext())
+           << "algorithm must be auto where no collective has a choice, got: " << algorithm.getValue();
+  }
+
   LogicalResult expand(Operation *op, Collective collective) {
     auto part = cast<PlacedType>(op->getOperand(0).getType());
     auto result = cast<PlacedType>(op->getResult(0).getType());
@@ -186,6 +200,7 @@ private:
     if (nodes % (2 * distance) != 0)
       return op.emitOpError() << "needs a multiple of " << 2 * distance
                               << " nodes, got: " << nodes;
+    isFixed = true;
     OpBuilder builder(op);
     MLIRContext *context = &getContext();
     AffineExpr rank = builder.getAffineDimExpr(0);
@@ -256,6 +271,7 @@ private:
           "{0} \"{1}\" of {2} bytes: pairwise exchange takes {3:F0} ns",
           stringify(kind).str(), start.getKey().str(), bytes / 2,
           predictNanoseconds(kind, ExchangeAlgorithm::pairwise, ranks, bytes / 2, link));
+      isFixed = true;
       return ExchangeAlgorithm::pairwise;
     }
     if (isApplicable(ExchangeAlgorithm::tree, kind, ranks)) {
@@ -263,8 +279,10 @@ private:
           "{0} \"{1}\" of {2} bytes: tree takes {3:F0} ns",
           stringify(kind).str(), start.getKey().str(), bytes,
           time(ExchangeAlgorithm::tree));
+      isFixed = true;
       return ExchangeAlgorithm::tree;
     }
+    isChosen = true;
     ExchangeChoice choice = chooseExchanges(algorithm, collective, ranks, bytes, link);
     if (choice.halving < 0) {
       remark::passed(start.getLoc(), remarkOf(start)) << remark::add(
@@ -391,6 +409,8 @@ private:
   int64_t nodes = 1; // that run the function at hand
   int64_t ranks = 1; // of the collective at hand
   LinkAttr link;
+  bool isFixed = false;  // some collective goes in one way only
+  bool isChosen = false; // the algorithm of some collective
   std::map<std::tuple<CollectiveKind, Reduction, int64_t, ExchangeAlgorithm, int64_t>,
            SmallVector<ExchangePhase>>
       built;

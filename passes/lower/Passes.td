@@ -29,7 +29,8 @@ def ExpandCollectives : CsPass<"expand-collectives"> {
     exchanges of the whole tensor, with two nodes a single one; what is received
     is added when all of it is there, which counts as 4 bytes per nanosecond.
 
-    `reduce` and `broadcast` go along a binomial tree, ceil(log2 P) exchanges.
+    `reduce` and `broadcast` go along a binomial tree, ceil(log2 P) exchanges. An
+    `algorithm` is refused where there is nothing else, such as all-reduces of NCCL.
     With `algorithm=auto` each collective gets the algorithm that takes less
     time by the cluster's `inter` link (latency per round + bytes / bandwidth; around
     a ring, parts of 1 MiB and more travel in slices, of which one hides the latency

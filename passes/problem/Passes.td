@@ -21,7 +21,7 @@ def ExtractProblem : CsPass<"extract-problem"> {
              "nccl: they are NCCL's">,
     CsOption<"parts", "parts", "bool", "false",
              "whether what shares a message is read as soon as it is there: see --schedule-comm">,
-    CsOption<"file", "file", "std::string", "\"\"",
+    CsOption<"file", "file", "::commsched::OptionText", "\"\"",
              "write the problem to this file (-: standard output) instead of into the module">,
   ];
   let dependentDialects = ["::commsched::cs::CsDialect"];

@@ -63,7 +63,7 @@ def ScheduleComm : CsPass<"schedule-comm"> {
     CsOption<"turns", "turns", "bool", "false",
              "say on each cs.start when it is expected to be sent (cs.turn), for "
              "--overlap-rpc-memcpy with staging-bytes">,
-    CsOption<"cutAs", "cut-as", "std::string", "\"\"",
+    CsOption<"cutAs", "cut-as", "::commsched::OptionText", "\"\"",
              "the policy whose schedule says how blocks are cut and fused, so that plans of several "
              "policies have the same ones; empty: that of `policy`">,
     CsOption<"parts", "parts", "bool", "false",
@@ -106,7 +106,7 @@ def ReadCosts : CsPass<"read-costs"> {
                "files with the times of fragments">,
     ListOption<"calibration", "calibration", "std::string",
                "files with the costs of links">,
-    CsOption<"ncclTests", "nccl-tests", "std::string", "\"\"",
+    CsOption<"ncclTests", "nccl-tests", "::commsched::OptionText", "\"\"",
              "output of all_reduce_perf of nccl-tests; empty: none">
   ];
 }

@@ -67,7 +67,7 @@ struct ScheduleComm : commsched::impl::ScheduleCommBase<ScheduleComm>,
         return signalPassFailure();
       }
     // Blocks may be fused by the one, and sent by the other.
-    const std::string &buckets = schedule::hasBuckets(cutAs.getValue()) ? cutAs : policy;
+    const std::string &buckets = schedule::hasBuckets(cutAs.getValue()) ? cutAs.getValue() : policy.getValue();
     for (const std::string &why :
          {checkAlgorithmName(algorithm), schedule::checkBuckets(this->buckets(), buckets), checkOptions()})
       if (!why.empty()) {

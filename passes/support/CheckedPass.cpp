@@ -3,10 +3,14 @@
 
 #include "passes/support/CheckedPass.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
 using llvm::StringRef;
+
+/// Options of which nothing is the default (OptionText).
+static constexpr StringRef kMayBeEmpty[] = {"cluster", "cut-as", "file", "nccl-tests"};
 
 /// The first of the options, up to a space that is in no quotes and braces; `text` is what follows.
 static StringRef takeFirst(StringRef &text) {
@@ -36,8 +40,17 @@ std::string commsched::checkOptionText(StringRef text) {
     auto [name, value] = option.split('=');
     if (!names.insert(name).second)
       return (name + " must be there once").str();
+    if (value == "\"\"" && llvm::is_contained(kMayBeEmpty, name))
+      continue;
     if (name != option && value.trim("\"'{} ").empty())
       return (name + " must have a value").str();
   }
   return "";
+}
+
+llvm::LogicalResult
+commsched::failWith(StringRef why, llvm::function_ref<llvm::LogicalResult(const llvm::Twine &)> errorHandler) {
+  why = why.trim();
+  why.consume_front("<Pass-Options-Parser>: ");
+  return why.empty() ? llvm::failure() : errorHandler(why);
 }

@@ -10,6 +10,8 @@ import re
 from .arguments import check_integer, shown
 from .errors import FrontEndError
 
+_HOUR_NS = 3600 * 10**9  # more is refused by the compiler, too
+
 
 @dataclasses.dataclass(frozen=True)
 class Cluster:
@@ -51,8 +53,8 @@ class Cluster:
     def __post_init__(self):
         for field in ("nodes", "devices", "gflops", "gb_per_s", "mbit_per_s", "latency_ns", "intra_mbit_per_s",
                       "intra_latency_ns", "machine_ranks"):
-            least = 0 if field.endswith("latency_ns") else 1
-            object.__setattr__(self, field, check_integer(f"{field} of a cluster", getattr(self, field), least))
+            bounds = (0, _HOUR_NS) if field.endswith("latency_ns") else (1,)
+            object.__setattr__(self, field, check_integer(f"{field} of a cluster", getattr(self, field), *bounds))
         if not isinstance(self.kind, str) or self.kind not in ("cpu", "cuda"):
             raise FrontEndError(f"kind of a cluster must be \"cpu\" or \"cuda\", got: {shown(self.kind)}")
         if not isinstance(self.name, str) or not re.fullmatch(r"[A-Za-z_][\w.$-]*", self.name, re.ASCII):

@@ -82,8 +82,9 @@ def simulate(plan: Union[bytes, str, os.PathLike, object], *, steps: Optional[in
     plan: bytes of a plan, the path of one, or a Program.
     steps: of the run; None: as many as it takes until the time of a step repeats.
     bandwidth, latency, compute: what if links had so many times the bandwidth and latency, and devices so many
-    times the speed. workers: what if there were so many; all-reduces are those of that number, by `algorithm`
-    ("ring", "halving-doubling", "recursive-doubling", "auto"; None: as in the plan). Each worker has the batch that it has in the plan.
+    times the speed. workers: what if there were so many; all-reduces are those of that number. Each worker has the batch
+    that it has in the plan. algorithm: of all-reduces, with `workers` or without: "ring", "halving-doubling", "recursive-doubling",
+    "auto" (the fastest); None: as in the plan; a plan without all-reduces has no use for it.
     stragglers: {rank: factor}; the compute of that rank takes `factor` times as long.
     links: {rank: Mbit/s} or {rank: (sends, receives)}; servers come behind the trainers.
     latency_ns, overhead_ns, burst_bytes, queue_ns: of every link; engine_ns: of a rank for each round of a collective.

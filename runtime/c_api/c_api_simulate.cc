@@ -49,6 +49,8 @@ absl::Status SetOption(absl::string_view name, absl::string_view value,
     *trace = std::string(value);
   } else if (name == "steps") {
     status = whole();
+    if (status.ok() && number == 0)
+      status = absl::InvalidArgumentError("steps must be a number of at least 1, got: 0");
     options->steps = uint64_t(number);
   } else if (name == "latency_ns") {
     status = whole();

@@ -55,8 +55,9 @@ plan::Cluster ClusterOf(const plan::Cluster &cluster, const plan::Calibration &c
 LinkCosts LinkCostsOf(const plan::Cluster &cluster, const plan::Calibration &calibration, const SimulationOptions &options) {
   LinkCosts costs;
   costs.mbit_per_s = double(cluster.inter_mbit_per_s());
-  costs.latency = Time(cluster.inter_latency_ns());
-  costs.overhead = Time(cluster.inter_overhead_ns());
+  constexpr uint64_t kMost = uint64_t{1} << 62;  // what is too long is refused, not here
+  costs.latency = Time(std::min(kMost, cluster.inter_latency_ns()));
+  costs.overhead = Time(std::min(kMost, cluster.inter_overhead_ns()));
   if (std::optional<plan::CalibratedLink> link = plan::CalibratedLink::Of(calibration)) {
     const plan::CalibratedLink::Costs measured = link->BesideWork();
     costs.mbit_per_s = double(link->bits_per_s) / 1e6;
@@ -68,7 +69,7 @@ LinkCosts LinkCostsOf(const plan::Cluster &cluster, const plan::Calibration &cal
   if (options.overhead_ns) costs.overhead = *options.overhead_ns;
   if (options.engine_ns) costs.engine = *options.engine_ns;
   costs.mbit_per_s *= options.bandwidth;
-  costs.latency = Time(std::llround(double(costs.latency) * options.latency));
+  costs.latency = Time(std::llround(std::min(double(kMost), double(costs.latency) * options.latency)));
   return costs;
 }
 

@@ -22,11 +22,19 @@ constexpr int kMaxWorkers = 1 << 16;
 constexpr int64_t kMaxSteps = int64_t{1} << 26;
 // Above, all of a message is there at once.
 constexpr int kMaxRanksWithParts = 64;
+// As in a run; sums of times stay what a Time holds.
+constexpr Time kLongest = Time{3600} * 1'000'000'000;
 
 const plan::Function *StepOf(const plan::Plan &plan) {
   for (const plan::Function &f : plan.functions())
     if (f.is_step()) return &f;
   return nullptr;
+}
+
+// Whether --expand-collectives has a choice of algorithms for it.
+bool HasAlgorithms(const plan::Communicate &communicate) {
+  const std::string &kind = communicate.source_op();
+  return kind == "all_reduce" || kind == "reduce_scatter" || kind == "all_gather";
 }
 
 // The communication of the step, for so many workers as the model has.
@@ -36,6 +44,7 @@ absl::Status AddCommunications(const PlanImage &image, const plan::Cluster &clus
   std::map<std::pair<int64_t, std::string>, uint32_t> shapes;  // by group and phase
   model->communication.assign(size_t(f.instructions_size()), -1);
   std::optional<plan::NcclCosts> nccl;
+  bool chosen = false;  // options.algorithm, for something
   for (int i = 0; i < f.instructions_size(); ++i) {
     const plan::Instruction &in = f.instructions(i);
     if (in.kind_case() != plan::Instruction::kCommunicate) continue;
@@ -62,19 +71,25 @@ absl::Status AddCommunications(const PlanImage &image, const plan::Cluster &clus
     std::vector<plan::Phase> phases(c.phases().begin(), c.phases().end());
     absl::StatusOr<RankGroup> group = RankGroup::Of(c, image.plan());
     if (!group.ok()) return group.status();
-    if (model->workers != image.nodes() && out.nccl < 0) {
-      if (!group->all())
+    const bool others = model->workers != image.nodes();
+    if ((others || !options.algorithm.empty()) && out.nccl < 0) {
+      if (others && !group->all())
         return absl::UnimplementedError(
             absl::StrCat("\"", c.key(),
                          "\" is of a group of ranks: such a plan cannot be "
                          "simulated on another number of workers"));
-      group = RankGroup(model->workers);
-      auto made = Regenerate(c, image.nodes(), model->workers, options.algorithm,
+      const int planned = group->size();
+      if (others) group = RankGroup(model->workers);
+      auto made = Regenerate(c, planned, group->size(), options.algorithm,
                              double(type.bytes),
                              double(model->link.latency), double(model->link.overhead),
                              8000 / model->link.mbit_per_s);
-      if (!made.ok()) return made.status();
-      phases = *std::move(made);
+      if (made.ok()) {
+        phases = *std::move(made);
+        chosen |= HasAlgorithms(c);
+      } else if (others) {
+        return made.status();
+      }
     }
     plan::Communicate exchange;
     for (const plan::Phase &phase : phases) *exchange.add_phases() = phase;
@@ -108,6 +123,10 @@ absl::Status AddCommunications(const PlanImage &image, const plan::Cluster &clus
     model->communication[size_t(i)] = int(model->communications.size());
     model->communications.push_back(std::move(out));
   }
+  if (!options.algorithm.empty() && !chosen)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "algorithm must go with a plan that has all-reduces between ranks, got: ",
+        options.algorithm));
   return absl::OkStatus();
 }
 
@@ -122,6 +141,14 @@ RankClass Links(const SimulationOptions &options, const LinkCosts &link, int ran
   of.up = up / 8000;
   of.down = down / 8000;
   return of;
+}
+
+absl::Status CheckTimes(const LinkCosts &link) {
+  for (auto [name, ns] : {std::pair("latency of a link", link.latency), std::pair("overhead of a link", link.overhead),
+                          std::pair("time of a rank for a round", link.engine)})
+    if (ns > kLongest)
+      return absl::InvalidArgumentError(absl::StrCat(name, " must be at most an hour, got: ", ns, " ns"));
+  return absl::OkStatus();
 }
 
 absl::Status AddClasses(const SimulationOptions &options, Model *model) {
@@ -236,6 +263,7 @@ absl::StatusOr<Model> MakeModel(const PlanImage &image,
   absl::StatusOr<plan::Calibration> calibration = CalibrationOf(image.plan(), model.workers, options);
   if (!calibration.ok()) return calibration.status();
   model.link = LinkCostsOf(image.plan().cluster(), *calibration, options);
+  if (absl::Status s = CheckTimes(model.link); !s.ok()) return s;
   absl::StatusOr<MeasuredCosts> measured = ReadProfile(image.plan(), options);
   if (!measured.ok()) return measured.status();
   auto program = image.ForRank(0);

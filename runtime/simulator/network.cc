@@ -12,6 +12,11 @@ namespace commsched::runtime::simulator {
 namespace {
 
 constexpr double kSlack = 1e-3;  // bytes
+// Of a nanosecond: a hair above a whole one is rounding.
+constexpr double kHair = 1e-6;
+
+// Bytes that are as good as sent: on a link on which a hair is many bytes, no event comes for these.
+double Slack(double rate) { return std::max(kSlack, 2 * kHair * rate); }
 
 // Of the gRPC transport, on a link of so many bytes in a nanosecond.
 double PacketBytesAt(double rate) {
@@ -234,7 +239,7 @@ void Network::HandleChannel(uint32_t index, uint32_t version, Time now) {
     Channel &channel = channels_[index];
     if (channel.first_packet == channel.packets.size()) break;
     const Packet packet = channel.packets[channel.first_packet];
-    if (packet.end > channel.served + kSlack) break;
+    if (packet.end > channel.served + Slack(channel.rate)) break;
     ++channel.first_packet;
     if (channel.writing && channel.first_packet == channel.packets.size()) {
       channel.served = std::max(channel.served, packet.end);
@@ -246,7 +251,7 @@ void Network::HandleChannel(uint32_t index, uint32_t version, Time now) {
                    packet.first);
   }
   Channel &channel = channels_[index];
-  if (channel.writing && channel.tail - channel.served <= channel.ahead_bytes + kSlack)
+  if (channel.writing && channel.tail - channel.served <= channel.ahead_bytes + Slack(channel.rate))
     FinishWriting(&channel);
   if (channels_[index].first_packet > 64 &&
       channels_[index].first_packet * 2 > channels_[index].packets.size()) {
@@ -266,8 +271,7 @@ void Network::Schedule(uint32_t index, Time now) {
   if (channel.writing)
     left = std::min(left, channel.tail - channel.ahead_bytes - channel.served);
   const double wait = std::max(0.0, left) / channel.rate;
-  // A hair above a whole nanosecond is rounding.
-  const Time at = now + Ceiling(wait - 1e-6);
+  const Time at = now + Ceiling(wait - kHair);
   // An event that comes too early only finds nothing to do.
   if (channel.scheduled >= now && channel.scheduled <= at) return;
   channel.scheduled = at;

@@ -225,7 +225,7 @@ std::string SimulationJson(const SimulationResult &r) {
                   "},\"events\":", r.events, ",\"messages\":", r.messages, ",\"seconds\":",
                   JsonNumber(r.seconds), ",\"ends_ns\":[");
   for (size_t i = 0; i < r.ends_ns.size(); ++i)
-    absl::StrAppend(&out, i == 0 ? "" : ",", r.ends_ns[i]);
+    absl::StrAppend(&out, i == 0 ? "" : ",", JsonNumber(r.ends_ns[i]));
   out += "],\n\"ranks\":[";
   const auto link = [&](const char *name, const LinkUse &use) {
     absl::StrAppend(&out, ",\"", name, "\":{\"mbit_per_s\":", JsonNumber(use.mbit_per_s),

@@ -41,7 +41,7 @@ struct SimulationOptions {
   // is twice as fast is 2.
   double bandwidth = 1, latency = 1, compute = 1;
   int workers = 0;  // 0: as many as the plan has
-  // Of collectives, where `workers` is set: "ring", "halving-doubling",
+  // Of all collectives that have a choice: "ring", "halving-doubling",
   // "recursive-doubling", "auto" (the fastest, as --expand-collectives reckons) or
   // "" (as in the plan).
   std::string algorithm;

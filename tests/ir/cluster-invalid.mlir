@@ -54,3 +54,23 @@ cs.cluster @lab nodes = 1 devices = 1 device = <kind = cpu, gflops = 1, gb_per_s
 cs.cluster @lab nodes = 1 devices = 1 device = <kind = cpu, gflops = 1, gb_per_s = 1>
     // expected-error @+1 {{latency_ns of a link must not be negative, got: -5}}
     intra = <mbit_per_s = 1, latency_ns = 5> inter = <mbit_per_s = 1000, latency_ns = -5>
+
+// -----
+
+// expected-error @+1 {{copy_latency_ns of a device must be at most an hour, got: 3600000000001}}
+cs.cluster @lab nodes = 1 devices = 1 device = <kind = cpu, gflops = 1, gb_per_s = 1, copy_latency_ns = 3600000000001>
+    intra = <mbit_per_s = 1, latency_ns = 0> inter = <mbit_per_s = 1, latency_ns = 0>
+
+// -----
+
+cs.cluster @lab nodes = 1 devices = 1 device = <kind = cpu, gflops = 1, gb_per_s = 1>
+    intra = <mbit_per_s = 1, latency_ns = 3600000000000, overhead_ns = 3600000000000>
+    // expected-error @+1 {{latency_ns of a link must be at most an hour, got: 3600000000001}}
+    inter = <mbit_per_s = 1000, latency_ns = 3600000000001>
+
+// -----
+
+cs.cluster @lab nodes = 1 devices = 1 device = <kind = cpu, gflops = 1, gb_per_s = 1>
+    // expected-error @+1 {{overhead_ns of a link must be at most an hour, got: 9223372036854775807}}
+    intra = <mbit_per_s = 1, latency_ns = 5, overhead_ns = 9223372036854775807>
+    inter = <mbit_per_s = 1000, latency_ns = 0>

@@ -33,6 +33,16 @@ func.func @step(%w: tensor<4xf32> {cs.param = ""}) { return }
 
 // -----
 
+// expected-error @+1 {{argument 0: 'cs.param' must be UTF-8 without control characters, got: "a\0Ab"}}
+func.func @step(%w: tensor<4xf32> {cs.param = "a\0Ab"}) { return }
+
+// -----
+
+// expected-error @+1 {{result 0: 'cs.metric' must be UTF-8 without control characters, got: "\FF"}}
+func.func @step(%w: tensor<f32> {cs.param = "\C3\BC"}) -> (tensor<f32> {cs.metric = "\FF"}) { return %w : tensor<f32> }
+
+// -----
+
 // expected-error @+1 {{argument 0: 'cs.batch' needs a tensor, got: 'f32'}}
 func.func @step(%w: f32 {cs.batch = "x"}) { return }
 

@@ -78,7 +78,7 @@ def test_every_field_is_told(kind):
 
 def test_every_keyword_of_simulate_is_seen(tmp_path):
     servers = commsched.transpile(step, {"w": np.ones(512, np.float32)}, np.ones((4, 512), np.float32), cluster=4, strategy=commsched.ParameterServers())
-    cases = dict(steps=9, bandwidth=0.5, latency=3, compute=0.01, workers=4, algorithm=("halving-doubling", dict(workers=4)), stragglers={1: 1e6},
+    cases = dict(steps=9, bandwidth=0.5, latency=3, compute=0.01, workers=4, algorithm="ring", stragglers={1: 1e6},
                  links={0: 1.0}, latency_ns=1, overhead_ns=70_000, engine_ns=70_000, every_rank=True, jitter=(0.5, dict(compute=1e-6, steps=9)),
                  jitter_seed=(5, dict(jitter=0.5, compute=1e-6, steps=9)), trace=str(tmp_path / "trace"), burst_bytes=(64, dict(bandwidth=1e-4)))
     elsewhere = dict(profile="of what the plan does not say: test_simulation.py", calibration="likewise", nccl_tests="of NCCL's collectives: test_simulation.py",

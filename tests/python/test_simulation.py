@@ -48,6 +48,8 @@ def test_it_agrees_with_the_evaluator_of_schedules(resnet):
     assert result.step_ns == pytest.approx(period, rel=0.05)
     assert result.step_ns > 0.99 * result.bound_ns
     assert result.step_ns == pytest.approx(result.compute_ns + result.exposed_ns, rel=1e-3)
+    # To the nanosecond.
+    assert result.ends_ns[0] == result.first_step_ns and result.ends_ns[-1] == result.total_ns > 1e9
 
 
 def test_what_if(resnet):

@@ -79,6 +79,19 @@ TEST(Simulator, OverheadOccupiesTheLinkAndLatencyDoesNot) {
   EXPECT_EQ(plan.Simulate(options).step_ns, 5000 + 2600 + kAlpha);
 }
 
+TEST(Simulator, LinkOnWhichBytesTakeNoTime) {
+  // Where a millionth of a nanosecond is more than the rest of a message, too.
+  for (uint64_t mbit : {uint64_t{10'000'000}, uint64_t{1'000'000'000'000}, uint64_t{1'000'000'000'000'000'000}})
+    for (int64_t elements : {1, 25, 250, 100'000}) {
+      CostPlan plan(2);
+      plan.f.Delay(5000, {{1, 1}});
+      plan.AllReduce("g", elements, {{0}}, Swap());
+      plan.plan.proto().mutable_cluster()->set_inter_mbit_per_s(mbit);
+      const double bytes_ns = 32'000.0 * double(elements) / double(mbit);
+      EXPECT_NEAR(plan.Simulate(Plain()).step_ns, 5000 + bytes_ns + kAlpha, 1) << mbit << " " << elements;
+    }
+}
+
 TEST(Simulator, RingTakesItsRounds) {
   for (int n = 2; n <= 7; ++n)
     for (bool every : {false, true}) {
@@ -263,6 +276,10 @@ TEST(Simulator, WhatIf) {
   // Few ranks, and so many bytes.
   EXPECT_EQ(step("workers=5,algorithm=auto"), step("workers=5"));
   EXPECT_EQ(step("workers=5"), 80'000 + 8 * (kAlpha + 800'000));
+  // Of those of the plan, too.
+  EXPECT_EQ(step("algorithm=ring"), step("bandwidth=1"));
+  EXPECT_EQ(step("algorithm=halving-doubling"), 80'000 + 2 * (2 * kAlpha + 3'000'000));
+  EXPECT_EQ(step("workers=4,algorithm=halving-doubling"), step("algorithm=halving-doubling"));
 }
 
 TEST(Simulator, TenThousandRanksOfARing) {
@@ -290,6 +307,10 @@ TEST(Simulator, ParameterServersUpdateWhenAllHavePushed) {
   ASSERT_EQ(result->ranks.size(), 3u);  // trainers, and the servers
   EXPECT_EQ(result->ranks[0].ranks, 3);
   EXPECT_TRUE(result->ranks[1].server);
+  SimulationOptions ring = Plain();
+  ring.algorithm = "ring";
+  EXPECT_EQ(runtime::Simulate(**image, ring).status().message(),
+            "algorithm must go with a plan that has all-reduces between ranks, got: ring");
   // A trainer pushes 12 + 8 + 7 floats in a step and gets as many. Server 1 has
   // the smaller part of w and b, and takes in what three trainers send.
   EXPECT_DOUBLE_EQ(result->ranks[0].up.bytes_per_step, 108);
@@ -434,6 +455,13 @@ TEST(Simulator, RefusesWhatMakesNoSense) {
   options = {};
   options.calibration = "[";
   EXPECT_EQ(ErrorOf(plan, options), "calibration is no JSON object");
+  options = {};
+  options.latency = 1e9;
+  plan.plan.proto().mutable_cluster()->set_inter_latency_ns(3600'000'000'000);
+  EXPECT_EQ(ErrorOf(plan, options), "latency of a link must be at most an hour, got: 4611686018427387904 ns");
+  options = {};
+  options.overhead_ns = int64_t{3600'000'000'001};
+  EXPECT_EQ(ErrorOf(plan, options), "overhead of a link must be at most an hour, got: 3600000000001 ns");
   options = {};
   plan.plan.proto().mutable_cluster()->set_inter_mbit_per_s(0);
   EXPECT_THAT(ErrorOf(plan, options), HasSubstr("says no rate of its links"));

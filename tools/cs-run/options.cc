@@ -127,7 +127,9 @@ absl::Status Check(const Options &o) {
   for (const auto &[name, addresses] :
        {std::pair("--peers", &o.peers), std::pair("--servers", &o.servers)})
     for (size_t i = 0; i < addresses->size(); ++i)
-      if (std::count(addresses->begin(), addresses->end(), (*addresses)[i]) > 1)
+      if ((*addresses)[i].empty())
+        return bad(absl::StrCat(name, " must have an address for each process, got an empty one"));
+      else if (std::count(addresses->begin(), addresses->end(), (*addresses)[i]) > 1)
         return bad(absl::StrCat(name, " must have an address for each process, got twice: ",
                                 (*addresses)[i]));
   return CheckRole(o);

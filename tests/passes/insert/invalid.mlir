@@ -302,3 +302,14 @@ func.func @unknown_op(%w: tensor<4xf32> {cs.param = "w"}) {
   %v = "other.op"(%w) : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
+
+// -----
+
+module @inside {
+  // expected-error @below {{must not be in a module inside of another one}}
+  func.func @step(%w: tensor<4xf32> {cs.param = "w"}) -> (tensor<4xf32> {cs.updates = "w"}) attributes {cs.step} {
+    %g = cs.gradient %w of "w" : tensor<4xf32>
+    return %g : tensor<4xf32>
+  }
+}
+module @other {}

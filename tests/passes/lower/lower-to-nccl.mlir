@@ -6,6 +6,11 @@
 // What NCCL has stays where it is; the rest goes through the host.
 // RUN: cs-opt --lower-to-nccl --expand-collectives --overlap-rpc-memcpy --verify-distributed %s | FileCheck %s --check-prefix=REST
 // RUN: sed 's/nodes = 4/nodes = 1/' %s | cs-opt --lower-to-nccl --expand-collectives | FileCheck %s --check-prefix=ONE
+// RUN: cs-opt --lower-to-nccl --expand-collectives=algorithm=ring %s | FileCheck %s --check-prefix=RING
+// RING: cs.exchange
+// RUN: sed 's/4xi8/4xf32/' %s | not cs-opt --lower-to-nccl --expand-collectives=algorithm=ring 2>&1 | FileCheck %s --check-prefix=CHOICE
+// CHOICE: error: expand-collectives: algorithm must be auto where no collective has a choice, got: ring
+// CHOICE-NOT: {{.}}
 
 cs.cluster @lab nodes = 4 devices = 1 device = <kind = cuda, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
