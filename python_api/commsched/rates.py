@@ -21,6 +21,7 @@ class _Watched:
 
     def __init__(self, batches: Iterable[Any], read: "Callable[[], list[float]]", scheduler: Any):
         self._source, self._read, self._scheduler = batches, read, scheduler
+        self.commsched_given = batches  # see notices.batches_ended
         try:
             self._batches = iter(batches)
         except TypeError:
