@@ -226,9 +226,9 @@ def _with_shuffled(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], 
             return None
     others = [k for k in kinds if k != NONE and not (isinstance(k, Shuffled) and k.order == first.order)]
     if name in ("gather", "scatter", "scatter-add", "scatter_add") and isinstance(kinds[1], Placed):
-        again = result(e, f, [EACH if isinstance(k, Shuffled) else k for k in kinds], factors, known, factor, index)
-        by_rows = _as_order(again) if isinstance(again, Moved) else None
-        return Shuffled(then(first.order, by_rows), e) if by_rows else first if again == EACH else None
+        by_places = result(e, f, [EACH if isinstance(k, Shuffled) else k for k in kinds], factors, known, factor, index)
+        by_rows = _as_order(by_places) if isinstance(by_places, Moved) else None
+        return in_order(first, by_rows, e, None) if by_rows else first if by_places == EACH else None
     if any(isinstance(k, (Placed, Shifted, Moved, Some)) for k in others):
         return Mixed(e) if name not in _LINEAR and not first.drawn() and all(isinstance(k, Placed) for k in others) else None
     found = result(e, f, [EACH if isinstance(k, Shuffled) else k for k in kinds], factors, known if name == "dot_general" else (), factor, index)
@@ -241,6 +241,9 @@ def _with_shuffled(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], 
     if others:
         linear = name in _LINEAR or name == "select_n" and kinds[0] == NONE
         return found if found not in (EACH, SUM) else Blend(e) if linear else Mixed(e)
+    again = _as_order(found) if isinstance(found, Moved) else None
+    if again is not None:  # all of them, moved by their places
+        return in_order(first, again, e, None)
     if isinstance(found, (Moved, Some)):  # some of them: of those that are drawn, the mean is to be expected
         return None if first.drawn() or name not in ("slice", "dynamic_slice") else Mixed(e)
     if not first.drawn() and name not in _LINEAR and found in (EACH, SUM):
