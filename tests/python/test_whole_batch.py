@@ -30,6 +30,7 @@ OF_EACH = {
     "itself": lambda h, ids: h, "bent": lambda h, ids: jnp.tanh(h), "normed": lambda h, ids: h / jnp.sqrt(1 + (h ** 2).sum(1, keepdims=True)),
     "weighted": lambda h, ids: h * (1 + ids[:, None]), "finite": lambda h, ids: jnp.nan_to_num(h), "mapped": lambda h, ids: jax.lax.map(jnp.sin, h),
     "sorted by number": lambda h, ids: h[jnp.argsort(ids)], "largest first": lambda h, ids: h[jnp.argsort(-h[:, 0])],
+    "sorted and reversed": lambda h, ids: h[jnp.argsort(ids)][::-1],
     "reversed": lambda h, ids: h[::-1], "next": lambda h, ids: h[(jnp.arange(len(h)) + 1) % len(h)], "by a matrix": lambda h, ids: jnp.eye(len(h)) @ h,
     "micro-batches": lambda h, ids: jnp.sin(h.reshape(2, -1, D)).reshape(-1, D), "scanned": scanned(lambda c, t: (c, jnp.sin(t))),
     "in a loop": lambda h, ids: jax.lax.while_loop(lambda c: c[1] < 2, lambda c: (c[0], c[1] + 1), (OUTSIDE(h), 0))[0] * h,
@@ -337,6 +338,7 @@ FAULTS = {
     "matrices are of each": ((mixing_rules, "_by_matrix", lambda *a: "each"), "centred by a matrix, mean"),
     "all is added in loops": ((loops, "carried", lambda *a: loops.Carried(False, True, True)), "recurrent, mean"),
     "loops add nothing": ((loops, "at_the_end", lambda how, before, term, inside, e: mixing_rules.Mixed(e)), "one by one"),
+    "moves are not multiplied out": ((orders, "_by_places", lambda letter: False), "sorted and reversed, mean"),
     "loops end": ((doubling._Walk, "repeated", lambda self, e, f, values: values[-len(e.outvars):]), "until small, mean"),
 }
 
