@@ -12,8 +12,8 @@ from .check import Checked
 from .cluster import Cluster
 from .costs import GuessedCosts
 from .data import DataCache, Loader
-from .errors import (CheckError, CommSchedError, FrontEndError, Interrupted, JobError, MixedSamples, RefusedProgram, RuntimeFailure,
-                     SampleError, ToolError, UnsupportedOp)
+from .errors import (CheckError, CommSchedError, FrontEndError, Interrupted, JobError, MixedSamples, NothingDone, RefusedProgram, RuntimeFailure,
+                     SampleError, ToolError, UncheckedSamples, UnsupportedOp)
 from .following import JsonLines, TensorBoard
 from .job import Job, init
 from .posts import Posted, Posts
@@ -23,9 +23,9 @@ from .sparse import Sparse
 from .strategy import AllReduce, ParameterServers
 from .transpiling import transpile
 
-__all__ = ["AllReduce", "CheckError", "Checked", "Cluster", "CommSchedError", "DataCache", "FrontEndError", "GuessedCosts", "Interrupted", "Job", "JobError", "JsonLines", "LinkUse", "Loader", "MixedSamples", "ParameterServers", "Posted", "Posts", "Program", "RankUse",
+__all__ = ["AllReduce", "CheckError", "Checked", "Cluster", "CommSchedError", "DataCache", "FrontEndError", "GuessedCosts", "Interrupted", "Job", "JobError", "JsonLines", "LinkUse", "Loader", "MixedSamples", "NothingDone", "ParameterServers", "Posted", "Posts", "Program", "RankUse",
            "RefusedProgram", "Replan", "RuntimeFailure",
-           "SampleError", "Simulation", "Sparse", "TensorBoard", "ToolError", "Tune", "UnsupportedOp", "grad", "init", "mark_gradients", "simulate", "transpile", "value_and_grad",
+           "SampleError", "Simulation", "Sparse", "TensorBoard", "ToolError", "Tune", "UncheckedSamples", "UnsupportedOp", "grad", "init", "mark_gradients", "simulate", "transpile", "value_and_grad",
            "worker_index", "worker_key"]
 
 

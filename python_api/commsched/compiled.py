@@ -15,7 +15,8 @@ from .cluster import Cluster
 from .costs import Costs, GuessedCosts, measured
 from .errors import FrontEndError
 from .frontend.base import Description
-from .strategy import AllReduce, Strategy
+from .notices import nothing_done, sends_nothing
+from .strategy import Strategy
 
 
 class CompiledStep:
@@ -30,6 +31,7 @@ class CompiledStep:
         self._measured: dict[int, tuple[Costs, Any]] = {}  # by workers, with the folder of the files
         self._descriptions: dict[int, Description] = {}
         self._plans: dict[tuple, bytes] = {}
+        self._tells = True  # that nothing is measured
 
     @property
     def steps(self) -> int:
@@ -96,7 +98,12 @@ class CompiledStep:
 
     def _costs_of(self, workers: int) -> Costs:
         """What a schedule for so many workers is made from; measures it, if that is wanted."""
-        if not self._costs.calibrate or (workers == 1 and isinstance(self.strategy, AllReduce)):  # no links
+        if not self._costs.calibrate:
+            return self._costs
+        if sends_nothing(workers, self.strategy):
+            if self._tells:
+                self._tells = False
+                nothing_done("calibrate=True measures nothing with one worker, which has no link to another")
             return self._costs
         if workers not in self._measured:
             description, folder = self._description(workers), tempfile.TemporaryDirectory(prefix="commsched-")

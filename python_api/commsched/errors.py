@@ -36,6 +36,16 @@ class MixedSamples(UserWarning):
     none, of which the mean of those of the parts is reported. It says where, in one line."""
 
 
+class UncheckedSamples(MixedSamples):
+    """Whether the gradients of a step are means over the samples of the batch could not be told, as it is another step with other numbers of samples, or takes
+    one number only. It says why, in one line; who knows that they are ignores it."""
+
+
+class NothingDone(UserWarning):
+    """What was asked for is nothing here: a new plan, or measured links, for one worker that sends nothing; steps for batches of which none came, or
+    fewer than their length says. It says what, in one line."""
+
+
 class ToolError(CommSchedError):
     """A compiler tool is missing or failed: the message holds its diagnostics."""
 

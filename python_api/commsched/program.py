@@ -22,6 +22,7 @@ from .compiled import CompiledStep
 from .costs import Costs
 from .errors import FrontEndError, RuntimeFailure, UnknownName
 from .frontend.base import Description
+from .notices import nothing_done, sends_nothing
 from .running import Workers, check_global, length
 from .saved import Saved
 from .steps import Steps
@@ -227,7 +228,11 @@ class Program(CompiledStep):
         workers = self.workers if workers is None else workers
         stays = replan is None
         replan, description = Replan.of(replan), self._description(workers)
-        if replan is None and stays and self._tunes and (workers > 1 or not isinstance(self.strategy, AllReduce)):
+        if sends_nothing(workers, self.strategy, self.cluster.devices if self.cluster else 1):
+            if replan is not None:
+                nothing_done(f"replan={type(replan).__name__} changes nothing with one worker, which sends nothing that could be sent by another plan")
+            replan = None
+        elif replan is None and stays and self._tunes and (workers > 1 or not isinstance(self.strategy, AllReduce)):
             replan = Tune()
         self._check_run(batches)
 

@@ -12,6 +12,7 @@ import numpy as np
 from . import program as base
 from . import rank_program
 from .errors import FrontEndError
+from .notices import nothing_done
 from .running import length
 from .steps import Steps
 
@@ -21,6 +22,7 @@ class _Watched:
 
     def __init__(self, batches: Iterable[Any], read: "Callable[[], list[float]]", scheduler: Any):
         self._source, self._read, self._scheduler = batches, read, scheduler
+        self.commsched_given = batches  # see notices.batches_ended
         try:
             self._batches = iter(batches)
         except TypeError:
@@ -57,6 +59,11 @@ class RatedProgram(base.Program):
     Of a subclass: _read_rates() -> what they are now in the framework; _rates_now(), the same, checked."""
 
     _rates: Optional[list[float]] = None  # that the slots have
+    _restored: "Optional[dict[str, np.ndarray]]" = None  # of a file, with which no step was made yet
+
+    def __init__(self, *arguments: Any, **options: Any):
+        super().__init__(*arguments, **options)
+        self._at_first = self._read_rates()
 
     def _read_rates(self) -> list[float]:
         raise NotImplementedError
@@ -93,13 +100,24 @@ class RatedProgram(base.Program):
     def restore(self, path: Any) -> Any:
         position = super().restore(path)
         self._rates = None
+        self._restored = {name: self._saved.values[name] for name in self._description(self.workers).rates}
         return position
+
+    def _check_restored(self) -> None:
+        """Says so if a file had other rates, and nobody has given the framework's optimizer any since: they are read from there."""
+        restored, self._restored, rates = self._restored, None, self._read_rates()
+        for (name, old), rate, first in zip((restored or {}).items(), rates, self._at_first):
+            if rate == first and np.asarray(rate, old.dtype) != old:
+                nothing_done(f"'{name}' of the file that was restored, {old:g}, counts for nothing: the step goes on with {rate:g}, which the optimizer has had since transpile(). "
+                             "Give it that rate, and its scheduler the state that it had")
+                return
 
     def stream(self, batches: Iterable[Any], workers: Optional[int] = None, replan: Any = None, scheduler: Any = None) -> Steps:
         """See commsched.Program.stream. The rates are read before each step. scheduler: its step() is called after
         each, as steps are ahead of what the iterator has handed out."""
         self._check_scheduler(scheduler)
         self._check_run(batches)
+        self._check_restored()
         steps = super().stream(_Watched(batches, self._read_rates, scheduler), workers, replan)
         flatten = steps._flatten
         assert flatten is not None

@@ -13,6 +13,7 @@ import ctypes
 from typing import Any, Callable, Iterable, Optional, Sequence
 
 from .errors import FrontEndError, RuntimeFailure
+from .notices import batches_ended
 
 # Calls enqueued before the metrics of the first of them are read.
 _DEPTH = 8
@@ -143,7 +144,9 @@ class Steps:
             try:
                 batch = next(self._batches)
             except StopIteration:
+                source = self._source
                 self.finish()
+                batches_ended(source, called, "the step" if self._function is None else f"function {self._function!r}")
                 return
             self._next = (batch, _Call(getattr(self._source, "position", None)))
         batch, call = self._next

@@ -40,6 +40,21 @@ def test_any_schedule_takes_over(tmp_path, first, policy):
     assert "given up" not in [event["kind"] for event in events], events
 
 
+@pytest.mark.parametrize("options, spawn", [("--replan", []), ("--replan", ["--spawn"]), ("--tune", [])])
+def test_one_worker_is_told_that_nothing_is_to_change(tmp_path, options, spawn):
+    """And goes on: a script for many may be tried with one."""
+    plans = {}
+    for nodes in (1, 2):
+        (folder := tmp_path / str(nodes)).mkdir()
+        plans[nodes] = compiled(folder, "digits", nodes, "fifo")[1]
+    for nodes, plan in plans.items():
+        given = replan(f"cp {plan} {{plan}}", tmp_path / "kept") if options == "--replan" else ["--tune", plan]
+        done = subprocess.run([tool("cs-run"), plan, *DATA[:-1], "40", *spawn, *given], capture_output=True, text=True, timeout=TIME_LIMIT)
+        said = [line for line in done.stderr.splitlines() if "with one worker" in line]
+        assert done.returncode == 0, done.stderr
+        assert said == [f"cs-run: warning: {options} changes nothing with one worker, which sends nothing that could be sent by another plan"] * (nodes == 1)
+
+
 def test_another_program_does_not(tmp_path, first):
     plan, _ = first
     other = compiled(tmp_path, "linear", 4, "fifo")[1]

@@ -3,6 +3,7 @@
 """PyTorch: losses that are no means over the samples warn, and buffers that count the samples of a part are refused (test_mixed_samples.py)."""
 
 import copy
+import re
 import warnings
 
 import pytest
@@ -65,6 +66,36 @@ def test_what_warns_is_no_mean(loss, batch, mean):
         transpiled(copy.deepcopy(MODEL), loss, batch, 3)
         transpiled(copy.deepcopy(MODEL), loss, batch, 1)
     assert same == mean and len([w for w in caught if w.category is commsched.MixedSamples]) == (0 if mean else 1)
+
+
+def of_four(model, x, y):
+    assert len(x) == 4, "a batch of four"
+    return F.cross_entropy(model(x), y)
+
+
+UNCHECKED = {
+    "a reshape": (lambda m, x, y: F.cross_entropy(m(x).view(4, 5), y), r"it takes no other number of samples than that of a part \("),
+    "an assertion": (of_four, r"it takes no other number of samples than that of a part \(.*a batch of four\)"),
+    "one by one": (lambda m, x, y: sum(F.cross_entropy(m(x)[i], y[i]) for i in range(len(x))) / len(x), "its operations are others with more samples"),
+}
+
+
+@pytest.mark.parametrize("loss, why", UNCHECKED.values(), ids=UNCHECKED)
+def test_what_cannot_be_told_is_said(loss, why):
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        transpiled(copy.deepcopy(MODEL), loss, (X, LABELS), 3)
+    found = [str(w.message) for w in caught if issubclass(w.category, commsched.MixedSamples)]
+    assert len(found) == 1 and re.search(why, found[0]) and "\n" not in found[0], found
+    assert [w.category for w in caught if issubclass(w.category, commsched.MixedSamples)] == [commsched.UncheckedSamples]
+
+
+def test_one_sample_of_each_worker_is_looked_at():
+    """A step that is another one with one sample than with two."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        transpiled(copy.deepcopy(MODEL), lambda m, x, y: F.cross_entropy(m(x) if len(x) > 1 else m(x) + 0, y), (X[:3], LABELS[:3]), 3)
+    assert not [w for w in caught if issubclass(w.category, commsched.MixedSamples)], caught
 
 
 class Counting(nn.Module):

@@ -30,6 +30,7 @@ OF_EACH = {
     "itself": lambda h, ids: h, "bent": lambda h, ids: jnp.tanh(h), "normed": lambda h, ids: h / jnp.sqrt(1 + (h ** 2).sum(1, keepdims=True)),
     "weighted": lambda h, ids: h * (1 + ids[:, None]), "finite": lambda h, ids: jnp.nan_to_num(h), "mapped": lambda h, ids: jax.lax.map(jnp.sin, h),
     "sorted by number": lambda h, ids: h[jnp.argsort(ids)], "largest first": lambda h, ids: h[jnp.argsort(-h[:, 0])],
+    "sorted and reversed": lambda h, ids: h[jnp.argsort(ids)][::-1],
     "reversed": lambda h, ids: h[::-1], "next": lambda h, ids: h[(jnp.arange(len(h)) + 1) % len(h)], "by a matrix": lambda h, ids: jnp.eye(len(h)) @ h,
     "micro-batches": lambda h, ids: jnp.sin(h.reshape(2, -1, D)).reshape(-1, D), "scanned": scanned(lambda c, t: (c, jnp.sin(t))),
     "in a loop": lambda h, ids: jax.lax.while_loop(lambda c: c[1] < 2, lambda c: (c[0], c[1] + 1), (OUTSIDE(h), 0))[0] * h,
@@ -42,6 +43,7 @@ TOGETHER = {
     "over a class": lambda h, ids: h / (1 + jax.ops.segment_sum(jnp.ones(len(h)), ids, 5)[ids])[:, None], "recurrent": scanned(lambda c, t: (jnp.tanh(c + t), c + t)),
     "mean so far": scanned(lambda c, t: (0.9 * c + t, jnp.sin(c) + t)), "of the largest": lambda h, ids: h / (1 + OUTSIDE(jnp.abs(h).max())),
     "of another": lambda h, ids: jnp.sin(h) * h[(ids * 7 + 1) % 4], "by pairs": lambda h, ids: jnp.tanh(h[:, None] - h[None]).sum(1) / len(h), "most of a class": lambda h, ids: h - jax.ops.segment_max(jnp.sin(h), ids, 5)[ids],
+    "transformed": lambda h, ids: jnp.sin(jnp.fft.fft(h, axis=0).real),
     "until small": lambda h, ids: h * jax.lax.while_loop(lambda c: c.sum() > 0.1, lambda c: 0.5 * c, (OUTSIDE(h) ** 2)),
 }
 MEANS = {
@@ -57,8 +59,34 @@ NO_MEANS = {
     "median of": lambda per, n: jnp.median(per), "by place": lambda per, n: (per * jnp.linspace(0, 1, n)).mean(), "sorted by place": lambda per, n: (jnp.sort(per) * jnp.linspace(0, 1, n)).mean(),
     "roots of micro-batches": lambda per, n: jnp.sqrt(1 + per.reshape(2, -1).mean(1)).mean(), "running": lambda per, n: jnp.cumsum(per).mean(), "soft largest": lambda per, n: jax.nn.logsumexp(per),
     "decayed": lambda per, n: jax.lax.scan(lambda c, t: (0.9 * c + t, None), 0.0, per)[0] / n, "determinant": lambda per, n: jnp.linalg.slogdet(jnp.eye(2) + per.mean())[1],
+    "one micro-batch": lambda per, n: per.reshape(2, -1)[0].mean(), "the last micro-batch": lambda per, n: jnp.tanh(per).reshape(-1, 2, n // 2)[0, -1].mean(),
     "neighbours": lambda per, n: (per * jnp.roll(per, 1)).mean(), "over root": lambda per, n: per.sum() / n ** 0.5, "by pairs": lambda per, n: ((per[:, None] - per[None]) ** 2).mean(),
     "sorted, every other": lambda per, n: (jnp.sort(per) * (jnp.arange(n) % 2)).mean(), "halves together": lambda per, n: jnp.sin(per.reshape(2, -1).sum(0)).mean(),
+}
+
+
+# What samples decide together: other only where a part decides otherwise.
+DECIDED = {
+    "doubled if large": lambda per, n: jnp.where(per.mean() > 8, 2 * per.mean(), per.mean()), "clipped": lambda per, n: jnp.clip(per.mean(), 5, 9) + per.mean(),
+    "of either sign": lambda per, n: jnp.abs(jnp.cos(per).mean()), "one of two": lambda per, n: jax.lax.cond(per.mean() > 8, lambda: per.mean(), lambda: jnp.sin(per).mean()),
+    "at most": lambda per, n: jnp.minimum(per.mean(), 8),
+}
+
+
+def halves(change, h):
+    return h if len(h) == 1 else halves(change, change(h[:len(h) // 2], h[len(h) // 2:]))
+
+
+# Of other operations for more samples: (layer, reduction, whether it is no mean).
+OTHER_OPERATIONS = {
+    "in a tree": (lambda h, ids: jnp.sin(jax.lax.associative_scan(jnp.add, h)), MEANS["mean"], True),
+    "product in a tree": (lambda h, ids: jax.lax.associative_scan(jnp.multiply, 1 + h / 9), MEANS["mean"], True),
+    "running product": (lambda h, ids: jnp.cumprod(1 + h / 9, 0), MEANS["mean"], True),
+    "running in Python": (lambda h, ids: jnp.stack([jnp.sin(h[:i + 1].sum(0)) for i in range(len(h))]), MEANS["mean"], True),
+    "one by one in Python": (lambda h, ids: jnp.stack([jnp.sin(t) for t in h]), MEANS["mean"], False),
+    "sum by halves": (lambda h, ids: jnp.sin(h), lambda per, n: halves(jnp.add, per)[0] / n, False),
+    "largest by halves": (lambda h, ids: jnp.sin(h), lambda per, n: halves(jnp.maximum, per)[0], True),
+    "running soft largest": (lambda h, ids: jax.lax.cumlogsumexp(h, 0), MEANS["mean"], True),
 }
 
 
@@ -80,11 +108,16 @@ def drawn(seed):
     rng = np.random.default_rng([seed, 77])
     names = [*rng.choice(list(OF_EACH), 2), str(rng.choice(list(MEANS)))]
     bad = rng.random()
-    if bad < 0.35:
+    if bad > 0.9:
+        names[2] = str(rng.choice(list(DECIDED)))
+    elif bad > 0.75:
+        names[1:] = [str(rng.choice(list(OTHER_OPERATIONS)))] * 2
+    elif bad < 0.35:
         names[rng.integers(2)] = str(rng.choice(list(TOGETHER)))
     elif bad < 0.6:
         names[2] = str(rng.choice(list(NO_MEANS)))
-    return names, loss_of([{**OF_EACH, **TOGETHER}[n] for n in names[:2]], {**MEANS, **NO_MEANS}[names[2]])
+    layers, reductions = ({n: of[i] for n, of in OTHER_OPERATIONS.items()} for i in range(2))
+    return names, loss_of([{**OF_EACH, **TOGETHER, **layers}[n] for n in names[:2]], {**MEANS, **NO_MEANS, **DECIDED, **reductions}[names[2]])
 
 
 def weights(seed):
@@ -122,8 +155,15 @@ def said(loss, seed, parts):
     return verdict(loss, (weights(seed), *data(np.random.default_rng(0), L)), parts)
 
 
+DECIDES = "is decided by several samples together"
+
+
+def unchecked(found):
+    return found != "refused" and any(t.startswith("whether the gradients are means over the samples of the batch could not be told") for t in found)
+
+
 def compared(seeds):
-    """(steps that differ and of which nothing is said, warned of for nothing, differ at all, differ of which it is said of the gradients)."""
+    """(steps that differ and of which nothing is said, warned of for nothing or not looked at, differ at all, differ of which it is said of the gradients)."""
     silent, alarms, different, gradients = [], [], 0, 0
     with jax.enable_x64(True):
         for seed in seeds:
@@ -131,7 +171,8 @@ def compared(seeds):
             for parts in PARTS:
                 other, found = differs(loss, weights(seed), seed, parts), said(loss, seed, parts)
                 silent += [(seed, names, parts)] if other and not found else []
-                alarms += [(seed, names, parts, found)] if found and not other else []
+                known = [t for t in found if not t.startswith("whether ") and DECIDES not in t]
+                alarms += [(seed, names, parts, found)] if known and not other or names[2] not in OTHER_OPERATIONS and unchecked(found) else []
                 different, gradients = different + other, gradients + (other and (found == "refused" or any("the gradients" in t for t in found)))
     return silent, alarms, different, gradients
 
@@ -152,6 +193,66 @@ def test_of_each_alone(layers, reduce, other):
     with jax.enable_x64(True):
         assert differs(loss, weights(0), 0, 4) == other
         assert bool(said(loss, 0, 4)) == other
+
+
+@pytest.mark.parametrize("layer, reduce, other", OTHER_OPERATIONS.values(), ids=OTHER_OPERATIONS)
+def test_of_other_operations(layer, reduce, other):
+    """Right or wrong, it is said that nobody knows, or what it is."""
+    loss = loss_of([layer], reduce)
+    with jax.enable_x64(True):
+        assert differs(loss, weights(0), 0, 4) == other
+        found = said(loss, 0, 4)
+        assert found and (other or unchecked(found)), found
+
+
+@pytest.mark.parametrize("reduce", DECIDED.values(), ids=DECIDED)
+def test_what_samples_decide_together(reduce):
+    """It differs for some data and for others does not, and the line says so; of what differs for any beside it, it says that."""
+    with jax.enable_x64(True):
+        for of, text in ((reduce, DECIDES), (lambda per, n: reduce(per, n) + per.mean() ** 2, "depends on several samples together"),
+                         (lambda per, n: reduce(per, n) * per.mean(), "depends on several samples together")):
+            found = said(loss_of([OF_EACH["bent"]], of), 0, 4)
+            assert len(found) == 1 and text in found[0] and ("not for all data a mean" in found[0]) == (text == DECIDES), found
+        loss, found = loss_of([OF_EACH["bent"]], reduce), set()
+        for seed in range(12):
+            found.add(differs(loss, weights(seed), seed, 2))
+            if len(found) == 2:
+                break
+        assert len(found) == 2
+
+
+@pytest.mark.parametrize("taken, other", [((0,), True), ((1,), True), ((-1,), True), ((0, 1), False), ((1, 0), False), ((1, 1), True)], ids=str)
+def test_micro_batches_of_the_data(taken, other):
+    """Before the parameters have a part in them. All of them, one by one, are not known; some of them are."""
+    def loss(w, x, ids, y):
+        rows, labels = x.reshape(2, -1, D), y.reshape(2, -1)
+        return sum((((rows[i] @ w).sum(1) - labels[i]) ** 2).mean() for i in taken) / len(taken)
+    with jax.enable_x64(True):
+        assert differs(loss, weights(0), 0, 4) == other
+        assert bool(said(loss, 0, 4)) == other
+
+
+def test_a_fault_planted_in_micro_batches_is_found(monkeypatch):
+    monkeypatch.setattr(mixing_rules, "_one_micro_batch", lambda *a: None)
+    with pytest.raises(AssertionError):
+        test_micro_batches_of_the_data((0,), True)
+
+
+def test_a_step_of_one_number_of_samples_is_said_to_be_unchecked():
+    def step(w, x, y):
+        loss, g = jax.value_and_grad(lambda w: ((x.reshape(4, 3) @ w - y) ** 2).mean())(w)
+        return w - 0.1 * g, loss
+    w, x, y = np.ones(3, np.float32), np.ones((8, 3), np.float32), np.zeros(8, np.float32)
+    with pytest.warns(commsched.UncheckedSamples) as caught:
+        commsched.transpile(step, w, x, y, batch=(1, 2), cluster=2)
+    text = str(caught[0].message)
+    assert len(caught) == 1 and text.startswith("whether the gradients are means over the samples of the batch could not be told of this step: it takes no "
+                                                "other number of samples than that of a part (TypeError: ") and "\n" not in text, text
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warnings.simplefilter("ignore", commsched.UncheckedSamples)
+        commsched.transpile(step, w, x, y, batch=(1, 2), cluster=2)
+        commsched.transpile(step, w, x[:4], y[:4], batch=(1, 2), cluster=1)
 
 
 # Of samples in an order that is drawn: h, y in their own one, and the order.
@@ -237,6 +338,7 @@ FAULTS = {
     "matrices are of each": ((mixing_rules, "_by_matrix", lambda *a: "each"), "centred by a matrix, mean"),
     "all is added in loops": ((loops, "carried", lambda *a: loops.Carried(False, True, True)), "recurrent, mean"),
     "loops add nothing": ((loops, "at_the_end", lambda how, before, term, inside, e: mixing_rules.Mixed(e)), "one by one"),
+    "moves are not multiplied out": ((orders, "_by_places", lambda letter: False), "sorted and reversed, mean"),
     "loops end": ((doubling._Walk, "repeated", lambda self, e, f, values: values[-len(e.outvars):]), "until small, mean"),
 }
 
@@ -254,3 +356,17 @@ def test_planted_faults_in_orders_are_found(monkeypatch):
     with pytest.raises(AssertionError):
         for of, other in ORDERS.values():
             test_orders_that_are_drawn(of, other)
+
+
+@pytest.mark.parametrize("name, fault", [("_DECIDE", set()), ("decided", lambda by, of: by)])
+def test_planted_faults_in_decisions_are_found(monkeypatch, name, fault):
+    monkeypatch.setattr(mixing_rules, name, fault)
+    with pytest.raises(AssertionError):
+        for reduce in DECIDED.values():
+            test_what_samples_decide_together(reduce)
+
+
+def test_a_step_that_nobody_followed_is_not_taken_for_a_mean(monkeypatch):
+    monkeypatch.setattr(means, "UncheckedSamples", UserWarning)  # which nobody looks at
+    with pytest.raises(AssertionError):
+        test_of_other_operations(*OTHER_OPERATIONS["largest by halves"])

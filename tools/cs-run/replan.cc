@@ -87,6 +87,10 @@ absl::Status CheckReplan(const Options &options, const runtime::PlanImage &image
   if (has_servers && options.rank >= 0 && options.peers.empty() && image.nodes() > 1)
     return absl::InvalidArgumentError("--tune of trainers needs --peers: they agree on when they change");
   absl::Status status = runtime::CheckReplaceable(image);
+  // No error: it may be a script for many that is tried with one.
+  if (status.ok() && image.nodes() == 1 && image.plan().cluster().devices() <= 1 && !has_servers && options.rank <= 0 && !options.spawned)
+    std::fprintf(stderr, "cs-run: warning: %s changes nothing with one worker, which sends nothing that could be sent by another plan\n",
+                 options.tune.empty() ? "--replan" : "--tune");
   if (status.ok()) return status;
   return absl::Status(status.code(), absl::StrCat(options.tune.empty() ? "--replan: " : "--tune: ", status.message()));
 }

@@ -23,7 +23,7 @@ from jax.extend.core import ClosedJaxpr, Literal
 from . import loops, orders
 from .doubling_rules import SAME, UNKNOWN, ZERO, Factor, Other, Place, common, constant, dimension_of_samples, result, shape
 from .jax_gradient import gradient_p
-from .kinds import EACH, NONE, SUM, Blend, Kind, Mixed, Placed, Some, joined
+from .kinds import EACH, NONE, SUM, Blend, Kind, Mixed, Placed, Some, decided, joined
 from .mixing_rules import in_order
 from .mixing_rules import result as kind_of_result
 from .orders import Shuffled, by_order, factor_of, geometry, inverse, is_drawn, joined_again, order_of_sort, split, then
@@ -250,7 +250,7 @@ class _Walk:
         def either(found: Sequence[Value]) -> Value:
             kind = joined([v.kind for v in found], e)
             return Value(common([v.factor for v in found]) if chosen.factor in SAME else UNKNOWN,
-                         kind if chosen.kind == NONE else chosen.kind if chosen.kind is None or isinstance(chosen.kind, Mixed) else Mixed(e))
+                         kind if chosen.kind == NONE else decided(chosen.kind, kind) if chosen.kind is None or isinstance(chosen.kind, Mixed) else Mixed(e))
         return [either(found) for found in zip(*branches)]
 
 

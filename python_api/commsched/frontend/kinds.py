@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, Sequence, Union
+from typing import Any, NamedTuple, Optional, Sequence, Union
 
 from . import places
 from .orders import Shuffled
@@ -13,13 +13,15 @@ from .places import Moved
 TOGETHER = "together"  # several samples, or all, have a part in it in another way than as a sum
 PLACE = "place"        # samples have a part in it by their places
 NUMBER = "number"      # it is other where there are more samples, and no multiple
+DECIDED = "decided"    # sums over the samples decide which of several functions it is: it is other where those of a part decide otherwise
 
 
 class Mixed(NamedTuple):
-    """None of the others; `by` is the equation that made it so, by what of `why`."""
+    """None of the others; `by` is the equation that made it so, by what of `why`. of: what it is where a part decides as the whole batch does, if DECIDED."""
 
     by: Any
     why: str = TOGETHER
+    of: Any = None
 
 
 NONE = "none"  # the same for any batch of this size; it may differ from row to row, if it comes again with every part
@@ -59,11 +61,24 @@ class Some(NamedTuple):
 Kind = Union[str, Blend, Placed, Shifted, Some, Moved, Shuffled, Mixed, None]
 
 
+def worst(kinds: Sequence[Kind]) -> "Optional[Mixed]":
+    """Of those that are Mixed, one that is so for any data, if there is one."""
+    mixed = [k for k in kinds if isinstance(k, Mixed)]
+    return next((k for k in mixed if k.why != DECIDED), mixed[0] if mixed else None)
+
+
+def decided(by: Kind, of: Kind) -> Kind:
+    """Of one of several functions, whose joined kind is `of`; by: of what chooses."""
+    if not isinstance(by, Mixed) or by.why != DECIDED:
+        return by
+    return of if isinstance(of, Mixed) and of.why != DECIDED else by._replace(of=of.of if isinstance(of, Mixed) else of)
+
+
 def joined(kinds: Sequence[Kind], by: Any) -> Kind:
     """Of a linear function of values of these kinds."""
-    for kind in kinds:
-        if isinstance(kind, Mixed):
-            return kind
+    mixed = worst(kinds)
+    if mixed is not None:
+        return mixed if mixed.why != DECIDED else mixed._replace(of=joined([k.of if isinstance(k, Mixed) else k for k in kinds], by))
     if None in kinds:
         return None
     found = sorted({k for k in kinds if isinstance(k, str) and k != NONE})

@@ -12,12 +12,12 @@ from typing import Any, Callable, Optional, Sequence
 import jax
 from jax.extend.core import ClosedJaxpr
 
-from ..errors import FrontEndError, MixedSamples
+from ..errors import FrontEndError, MixedSamples, UncheckedSamples
 from ..job import current
 from .doubling import Value, closed, followed
 from .doubling_rules import SAME, UNKNOWN, Factor, Other, shape
 from .jax_gradient import marking
-from .kinds import NUMBER, PLACE, TOGETHER, Mixed, Some
+from .kinds import DECIDED, NUMBER, PLACE, TOGETHER, Mixed, Some, worst
 from .places import Moved
 
 
@@ -60,12 +60,17 @@ def _multiple(factor: Factor) -> Optional[str]:
     return f"{factor:g} times as large" if isinstance(factor, float) and factor not in SAME else _larger(factor)
 
 
+def _first_line(error: Exception) -> str:
+    text = next(iter(str(error).splitlines()), "").strip()
+    return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__
+
+
 def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any], batch: "Sequence[bool]", parts: int, automatic: bool,
                results: "Callable[[], Sequence[tuple[str, str]]]" = lambda: (), locate: "Optional[Callable[[Any], Optional[str]]]" = None,
                function: Optional[str] = None) -> None:
     """Refuses a step whose gradients are larger with more samples, by parts of which they would be averaged, or new values of state are, which
     would count the samples of a part. With `locate`, warns of a step whose gradients are no means over the samples: those of the parts have another
-    mean than the gradient of the whole batch.
+    mean than the gradient of the whole batch; and of one of which that cannot be told.
 
     step: the step for so many times the samples of one part; None if it is not known, or need not be looked at. specs: the arguments of that of one
     part; batch: of each, whether it is one of a batch. automatic: as of marking(). results: roles and names of what the step returns. locate: the
@@ -75,8 +80,9 @@ def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any]
         return
     try:
         gradients, outputs = _compared(step, specs, batch, parts, automatic, function)
-    except Exception:  # a step that takes this number of samples only: nothing is known
-        return
+        unknown = None if gradients or outputs else "its operations are others with more samples"
+    except Exception as error:
+        gradients, outputs, unknown = [], [], f"it takes no other number of samples than that of a part ({_first_line(error)})"
     for factor in [v.factor for v in gradients]:
         larger = _multiple(factor)
         if larger:
@@ -93,13 +99,20 @@ def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any]
     job = current()
     if job is not None and job.rank != 0:
         return
+    if unknown is not None:
+        what = f"the metrics of function {function!r}" if function else "the gradients"
+        warnings.warn(f"whether {what} are means over the samples of the batch could not be told of this step: {unknown}. If they are, this can be ignored: "
+                      "commsched.UncheckedSamples (docs/python.md, \"Losses that are no means\")", UncheckedSamples, stacklevel=2)
+        return
 
     def warn(mixed: Mixed, what: str, then: str) -> None:
+        then = f"Where one does, t{then[1:]}" if mixed.why == DECIDED else then
         place = locate(mixed.by) if locate is not None and mixed.by is not None else None
         name = mixed.by.params.get("name", mixed.by.primitive.name) if mixed.by is not None else "a constant"
-        warnings.warn(f"{f'{place}: ' if place else ''}{what} not a mean over the samples of the batch: what '{name}' makes {_WHY[mixed.why].format(parts=parts)}. "
+        not_a = "not for all data a" if mixed.why == DECIDED else "not a"
+        warnings.warn(f"{f'{place}: ' if place else ''}{what} {not_a} mean over the samples of the batch: what '{name}' makes {_WHY[mixed.why].format(parts=parts)}. "
                       f"{then} (docs/python.md, \"Losses that are no means\")", MixedSamples, stacklevel=3)
-    mixed = next(filter(None, map(_mixed, gradients)), None)
+    mixed = worst([_mixed(g) for g in gradients])
     if mixed is not None:
         warn(mixed, "the gradients are", "The parameters will not be those of one device on the whole batch")
     for (role, name), value in made:
@@ -156,6 +169,7 @@ def _compared(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any],
 
 _WHY = {TOGETHER: "depends on several samples together, and each of {parts} parts of the batch has its own",
         PLACE: "depends on the places of samples in the batch, and each of {parts} parts of the batch begins with the first place",
+        DECIDED: "is decided by several samples together, and each of {parts} parts of the batch, which decides by its own, may decide otherwise for some data",
         NUMBER: "of values that become smaller or larger with the number of samples is no multiple of what it would make of the whole batch"}
 
 

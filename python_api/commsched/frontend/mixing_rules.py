@@ -17,8 +17,8 @@ import numpy as np
 
 from .doubling_rules import _COMPARED, _PLAIN, _RULES, SAME, ZERO, Other, Place, dimension_of_samples, shape
 from . import orders, places
-from .kinds import (EACH, NONE, NUMBER, PLACE, SUM, Blend, Kind, Mixed, Placed, Shifted, Some, added_up, bent, brought_together, joined,
-                    product)
+from .kinds import (DECIDED, EACH, NONE, NUMBER, PLACE, SUM, Blend, Kind, Mixed, Placed, Shifted, Some, added_up, bent, brought_together, decided,
+                    joined, product, worst)
 from .orders import Shuffled, is_drawn, is_split, then
 from .places import Known, Moved, moved, moves, own, own_rows
 
@@ -35,6 +35,10 @@ _APART_NOT_LINEAR = {"reduce_window_max", "reduce_window_min", "select_and_gathe
 # What is no multiple of its value for a multiple of its operand. A logarithm, and what is made of one, may have the factor fall away again.
 _BENT = {"clamp", "max", "min", "tanh", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "logistic", "erf", "erfc",
          "erf_inv", "floor", "ceil", "round", "rem", "gt", "lt", "ge", "le", "div", "mul", "sqrt", "rsqrt", "square", "integer_pow"}
+
+
+# Of a sum: one function of it below a bound, and another one above.
+_DECIDE = _COMPARED | {"max", "min", "clamp", "sign", "abs"}
 
 
 _SCATTERS = {f"scatter{c}{of}" for c in "-_" for of in ("add", "mul", "min", "max")}
@@ -199,6 +203,21 @@ def _all_micro_batches(e: Any, f: Any, kinds: "list[Kind]") -> bool:
     return all(set(range(axis + 1)) <= set(added(i)) for i, axis in _before_samples(e, f, kinds))
 
 
+def _one_micro_batch(e: Any, f: Any, known: "Sequence[Optional[Known]]") -> "Optional[Moved]":
+    """The rows of one of (k, n / k, ...), by their numbers of all. None if it takes something else, or the others are not known."""
+    before, after = shape(e.invars[0]), shape(e.outvars[0])
+    if after != (1, *before[1:]) or dimension_of_samples(before, shape(f.invars[0])) != 1:
+        return None
+    at: Any = e.params["start_indices"][0] if e.primitive.name == "slice" else None
+    if at is None:
+        both = known[1].both() if len(known) > 1 and known[1] is not None else None
+        if both is None or both[0] != both[1]:
+            return None
+        at = min(max(int(both[0]), 0), before[0] - 1)
+    one, two = (range(at * rows, (at + 1) * rows) for rows in (before[1], 2 * before[1]))
+    return Moved(tuple(one), tuple(two), before[0] * before[1], 1, e)
+
+
 def _with_shuffled(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "Sequence[Optional[Known]]", factor: Any, index: int) -> Kind:
     """Of samples in another order: as of EACH where all that depend on them are in the same one."""
     name, first = e.primitive.name, next(k for k in kinds if isinstance(k, Shuffled))
@@ -207,17 +226,24 @@ def _with_shuffled(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], 
             return None
     others = [k for k in kinds if k != NONE and not (isinstance(k, Shuffled) and k.order == first.order)]
     if name in ("gather", "scatter", "scatter-add", "scatter_add") and isinstance(kinds[1], Placed):
-        again = result(e, f, [EACH if isinstance(k, Shuffled) else k for k in kinds], factors, known, factor, index)
-        by_rows = _as_order(again) if isinstance(again, Moved) else None
-        return Shuffled(then(first.order, by_rows), e) if by_rows else first if again == EACH else None
+        by_places = result(e, f, [EACH if isinstance(k, Shuffled) else k for k in kinds], factors, known, factor, index)
+        by_rows = _as_order(by_places) if isinstance(by_places, Moved) else None
+        return in_order(first, by_rows, e, None) if by_rows else first if by_places == EACH else None
     if any(isinstance(k, (Placed, Shifted, Moved, Some)) for k in others):
         return Mixed(e) if name not in _LINEAR and not first.drawn() and all(isinstance(k, Placed) for k in others) else None
     found = result(e, f, [EACH if isinstance(k, Shuffled) else k for k in kinds], factors, known if name == "dot_general" else (), factor, index)
+    if name in ("slice", "dynamic_slice") and len(first.order) == 1 and is_split(first.order):
+        one = _one_micro_batch(e, f, known)
+        if one is not None:
+            return one
     if is_split(first.order) and (found == SUM or not _keeps_micro_batches(e, f, kinds)):
         return found if isinstance(found, Mixed) or found == SUM and _all_micro_batches(e, f, kinds) else Blend(e) if name in ("reduce_sum", "dot_general") else None
     if others:
         linear = name in _LINEAR or name == "select_n" and kinds[0] == NONE
         return found if found not in (EACH, SUM) else Blend(e) if linear else Mixed(e)
+    again = _as_order(found) if isinstance(found, Moved) else None
+    if again is not None:  # all of them, moved by their places
+        return in_order(first, again, e, None)
     if isinstance(found, (Moved, Some)):  # some of them: of those that are drawn, the mean is to be expected
         return None if first.drawn() or name not in ("slice", "dynamic_slice") else Mixed(e)
     if not first.drawn() and name not in _LINEAR and found in (EACH, SUM):
@@ -250,9 +276,11 @@ def result(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "
     """Of the results of an equation, or the one of this index, which stands in one trace as `e` and in that of twice the samples as `f`; kinds, factors (of doubling.py), known: of
     its operands; factor: of the results."""
     name = e.primitive.name
-    mixed = [k for k in kinds if isinstance(k, Mixed)]
-    if mixed:  # whatever the others are
-        return mixed[0]
+    mixed = worst(kinds)
+    if mixed is not None and mixed.why == DECIDED:
+        return decided(mixed, result(e, f, [k.of if isinstance(k, Mixed) else k for k in kinds], factors, known, factor, index))
+    if mixed is not None:  # whatever the others are
+        return mixed
     if None in kinds:
         return None
     if all(k == NONE for k in kinds):
@@ -284,6 +312,8 @@ def result(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "
         types = [np.dtype(v.aval.dtype) for v in (*e.invars, *e.outvars)] if name == "convert_element_type" else []
         rounded = types and jax.dtypes.issubdtype(types[0], np.inexact) and not jax.dtypes.issubdtype(types[1], np.inexact)
         return Blend(e) if pairs else bent(kinds, e) if rounded else joined(kinds, e)
+    if name in _DECIDE and SUM in kinds and all(k in (NONE, SUM) for k in kinds):
+        return Mixed(e, DECIDED, NONE if name in _COMPARED or name == "sign" else SUM)
     if name in _ELEMENTWISE or name == "div" and kinds[1] != NONE:
         return Mixed(e) if pairs else bent(kinds, e)
     if name == "mul":

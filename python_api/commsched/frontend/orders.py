@@ -30,8 +30,20 @@ def is_drawn(order: "tuple[Any, ...]") -> bool:
     return all(drawn for _, _, drawn in order)
 
 
+def _by_places(letter: Any) -> bool:
+    """Whether it is ("places", one, two): of these numbers in the two traces."""
+    return bool(letter[0][:1] == ("places",))
+
+
+def _undone(letter: Any) -> Any:
+    where, forward, drawn = letter
+    if not _by_places(letter):
+        return (where, not forward, drawn)
+    return (("places", *(tuple(sorted(range(len(rows)), key=rows.__getitem__)) for rows in where[1:])), True, drawn)
+
+
 def inverse(order: "tuple[Any, ...]") -> "tuple[Any, ...]":
-    return tuple((where, not forward, drawn) for where, forward, drawn in reversed(order))
+    return tuple(_undone(letter) for letter in reversed(order))
 
 
 def then(one: "tuple[Any, ...]", two: "tuple[Any, ...]") -> "tuple[Any, ...]":
@@ -39,6 +51,10 @@ def then(one: "tuple[Any, ...]", two: "tuple[Any, ...]") -> "tuple[Any, ...]":
     for letter in two:
         if result and inverse((letter,)) == (result[-1],):
             result.pop()
+        elif result and _by_places(letter) and _by_places(result[-1]):
+            rows = [tuple(a[i] for i in b) for a, b in zip(result.pop()[0][1:], letter[0][1:])]
+            if any(r != tuple(range(len(r))) for r in rows):
+                result.append((("places", *rows), True, letter[2]))
         else:
             result.append(letter)
     return tuple(result)

@@ -150,15 +150,11 @@ def _captured(step: Step, own: Layout, batch: Batch, parts: int) -> Graph:
     return graph
 
 
-def _captured_times(step: Step, own: Layout, batch: Batch, parts: int, times: int) -> Optional[Graph]:
-    """Of so many times the samples of a worker's part, one of `parts`: that part twice, or the batch, or the batch twice. None of a step that takes
-    its number of samples only."""
-    of, count = (parts, times) if times == 2 else (1, times // parts)
+def _captured_times(step: Step, own: Layout, batch: Batch, parts: int, times: int) -> Graph:
+    """Of so many times the samples of a worker's part, one of `parts`. Raises what a step does that takes its number of samples only."""
+    of, count = (1, times // parts) if times % parts == 0 else (parts, times)
     many = [torch.cat([t] * count) for t in batch.tensors]
-    try:
-        return _captured(step, own, Batch(pytree.tree_unflatten(many, batch.tree), argument_names(step)), of)
-    except FrontEndError:
-        return None
+    return _captured(step, own, Batch(pytree.tree_unflatten(many, batch.tree), argument_names(step)), of)
 
 
 def _cuts_more(graph: Graph) -> bool:
@@ -182,7 +178,8 @@ def _check_mean(step: Step, own: Layout, graph: Graph, flat: Callable, specs: li
     def assumed(of: Graph) -> "dict[Any, bool]":
         return {node: same[i] for i, node in enumerate(labels.comparisons(of.graph, count)) if i in same}
 
-    known = (2, parts, 2 * parts) if _cuts_more(graph) else (2,)
+    # Twice and four times one sample: with one alone many a step is another.
+    known = {2, *((4,) if rows == 1 else ()), *((parts, 2 * parts) if _cuts_more(graph) else ())}
 
     @functools.cache
     def of_times(times: int) -> Optional[Graph]:

@@ -4,15 +4,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Iterable, Optional
 
 import torch
 
 from ..arguments import shown
 from ..errors import FrontEndError
 from ..rates import RatedProgram
+from ..steps import Steps
 from . import scaling
 from .capture import Step, named_buffers
+from .changes import Seen
 from .describing import describe
 
 
@@ -27,6 +29,12 @@ class Program(RatedProgram):
     def __init__(self, step: Step, batch: Any, *arguments: Any, **options: Any):
         # What the parameters begin with counts, not what the model comes to later.
         super().__init__(describe, step, (batch,), *arguments, **options)
+        self._seen = Seen(step.model, step.optimizer)
+
+    def stream(self, batches: Iterable[Any], workers: Optional[int] = None, replan: Any = None, scheduler: Any = None) -> Steps:
+        """See commsched.Program.stream, and run. What was done to the model and the optimizer since transpile(), and counts for nothing, is said."""
+        self._seen.check(self._step.model, self._step.optimizer)
+        return super().stream(batches, workers, replan, scheduler)
 
     def _read_rates(self) -> list[float]:
         return self._step.hyper.values(self._step.optimizer)
@@ -98,6 +106,7 @@ class Program(RatedProgram):
             for name, entries in state.items():
                 for key, value in entries.items():
                     optimizer.state[own[name]][key] = value
+        self._seen.written(self._step.model, self._step.optimizer)
 
     def _had_state(self) -> bool:
         return bool(self._step.optimizer.state)
