@@ -270,8 +270,8 @@ def _explained(error: Exception) -> FrontEndError:
     """What PyTorch says while it is traced, in one line."""
     name, text = type(error).__name__, (str(error).strip().splitlines() or [""])[0]
     where = places.of_error(error)
-    if ".numpy() is not supported" in text or name in ("DataDependentOutputException", "GuardOnDataDependentSymNode", "DynamicOutputShapeException"):
-        what = f" ({getattr(error, 'func', '') or text})" if name != "GuardOnDataDependentSymNode" else ""
+    if ".numpy() is not supported" in text or "got FakeTensor" in text or name in ("DataDependentOutputException", "GuardOnDataDependentSymNode", "DynamicOutputShapeException"):
+        what = f" ({getattr(error, 'func', '') or text})" if name not in ("GuardOnDataDependentSymNode", "TypeError") else ""
         return FrontEndError(f"{where}the step reads the value of a tensor, and what it does would depend on the data{what}; every "
                              "worker runs one fixed graph")
     return FrontEndError(f"{where}the step cannot be traced: {name}: {text}")
