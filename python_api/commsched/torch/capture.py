@@ -15,7 +15,7 @@ from torch.utils import _pytree as pytree
 
 from ..errors import CommSchedError, FrontEndError
 from . import places
-from .decompositions import table
+from .decompositions import BY_ORDER, table
 from .kept import Kept, same
 from .optimizers import Copy, Hyper
 from .places import Places
@@ -221,7 +221,7 @@ def graph_of(function: Callable, inputs: Sequence[Any], check: Callable[[torch.f
     """What a function does with these tensors (in lists), as operations that mutate nothing and have rules where there are
     any. check: of the graph as it was written."""
     with plain(), enable_python_dispatcher(), fx_traceback.preserve_node_meta():
-        first = make_fx(function, tracing_mode="fake", _allow_non_fake_inputs=True)(*inputs)
+        first = make_fx(function, decomposition_table=BY_ORDER, tracing_mode="fake", _allow_non_fake_inputs=True)(*inputs)
         check(first)
         first.graph.set_codegen(torch.fx.graph.CodeGen())
         first.recompile()
