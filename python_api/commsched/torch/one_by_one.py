@@ -9,8 +9,8 @@ parameters share, and random numbers.
 
 from __future__ import annotations
 
-import copy
 import collections
+import copy
 from typing import Any, Sequence
 
 import torch
