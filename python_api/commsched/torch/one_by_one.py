@@ -68,7 +68,7 @@ def _copied(optimizer: Optimizer) -> "tuple[Any, list[torch.Tensor]]":
         small = torch.randn([min(n, 3) for n in p.shape], generator=generator, dtype=torch.float64).to(p.dtype)
         memo[id(p)] = torch.nn.Parameter(small)
         return memo[id(p)]
-    groups = []
+    groups: "list[dict[str, Any]]" = []
     for group in optimizer.param_groups:
         chosen: "Sequence[torch.Tensor]" = [p for p in group["params"] if p.requires_grad and p.numel()][:_EACH] if len(groups) < _GROUPS else []
         if chosen:

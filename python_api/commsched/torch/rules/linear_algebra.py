@@ -90,7 +90,8 @@ def _lu_solve(op: Operation, lu, pivots, b, *, left=True, adjoint=False):
 
 @rule("aten.linalg_inv_ex")
 def _inverse(op: Operation, a, *, check_errors=False):
-    return _solved(*_factors(a), jnp.broadcast_to(jnp.eye(a.shape[-1], dtype=a.dtype), a.shape)), _ok(a)
+    lu, pivots = _factors(a)
+    return _solved(lu, pivots, jnp.broadcast_to(jnp.eye(a.shape[-1], dtype=a.dtype), a.shape)), _ok(a)
 
 
 @rule("aten.linalg_solve_triangular")
