@@ -261,6 +261,12 @@ COMPLEX = {
     "einsum": case(parts(lambda a, b: jnp.einsum("ij,kj->ik", a + 1j * b, jnp.conj(b - 1j * a))), F, P, **C),
     "shapes": case(parts(lambda a, b: jnp.concatenate([(a + 1j * b).T.reshape(4, 6)[::-1, 1:3], jnp.pad((b + 0j)[:, :1], ((0, 0), (1, 0)))])), F, P, **C),
     "where": case(parts(lambda a, b: jnp.where(a > 0, a + 1j * b, 1j * a)), F, P, **C),
+    "sum": case(parts(lambda a, b: (a + 1j * b).sum(0) * (b + 1j * a)), F, P, **C), "mean": case(parts(lambda a, b: jnp.mean((a + 1j * b) * (b - 1j * a), 1)), F, P, **C),
+    "global filter": case(lambda a, k: jnp.fft.irfft(jnp.fft.rfft(a) * jnp.fft.rfft(k[0]), 6), F, P, **C),  # whose gradient is a sum
+    "set": case(parts(lambda a, b: (a + 1j * b).at[1:3, ::2].set(2j * b[1:3, ::2])), F, P, **C),
+    "add at": case(parts(lambda a, b: (a + 1j * b).at[np.array([0, 2, 2])].add(1j * b[:3])), F, P, **C),
+    "rows": case(parts(lambda a, b: (a + 1j * b)[np.array([3, 0, 0])] * (1 + 2j)), F, P, **C),
+    "product": refused("complex", lambda a: jnp.prod(a + 1j * a, 0).real, F),
     "equal": plain(lambda a: ((a + 1j * a) == (a + 0j), (a + 1j * a) != a), F),
     "constant": case(parts(lambda a: a * np.array([1 + 2j] * 3 + [3 - 1j] * 3, np.complex64)), F, **C),
 }

@@ -35,6 +35,8 @@ MEANS = {
     "of each": (lambda m, x, y, k: (F.cross_entropy(m(x), y, reduction="none") * k).mean(), (X, LABELS, MASK)),
     "by the number": (lambda m, x, y: F.cross_entropy(m(x), y, reduction="sum") / x.shape[0], (X, LABELS)),
     "squares": (lambda m, x, y: F.mse_loss(m(x), F.one_hot(y, 5).float()), (X, LABELS)),
+    "a system of weights": (lambda m, x, y: F.cross_entropy(m(x) @ torch.linalg.solve(torch.eye(5) * 3 + m[2].weight[:, :5], m[2].weight[:, 3:]), y % 5), (X, LABELS)),
+    "a system of each": (lambda m, x, y: F.cross_entropy(torch.linalg.solve(torch.eye(5) * 3 + m[2].weight[:, :5], m(x).T).T, y), (X, LABELS)),
 }
 MIXED = {
     "labels that are ignored": (nn.CrossEntropyLoss(), (X, SOME)),
@@ -43,6 +45,7 @@ MIXED = {
     "a mask": (lambda m, x, y, k: (F.cross_entropy(m(x), y, reduction="none") * k).sum() / k.sum(), (X, LABELS, MASK)),
     "root": (lambda m, x, y: F.mse_loss(m(x)[:, 0], y.float()).sqrt(), (X, LABELS)),
     "pairs": (lambda m, x, y: F.cross_entropy(m(x) @ m(x).T, torch.arange(len(x))), (X, LABELS)),
+    "a system of samples": (lambda m, x, y: F.cross_entropy(torch.linalg.solve(m(x) @ m(x).T + torch.eye(len(x)), m(x)), y), (X, LABELS)),
     "batch norm": (lambda m, x, y: F.cross_entropy(F.batch_norm(m(x), None, None, training=True), y), (X, LABELS)),
 }
 

@@ -88,6 +88,10 @@ FAULTS = {
     "equal ones in a window": ("aten.max_pool2d_with_indices", _later_ties, "pooling/indices"),
     "the gradient of max_pool": ("aten.max_pool2d_with_indices_backward", _of_result(lambda r: jnp.flip(r, -1)), "pooling/max_pool2d"),
     "halves rounded too early": ("aten.sum", lambda right: lambda op, x, *a, **k: right(op, (x.astype(jnp.bfloat16) if x.dtype == jnp.float32 else x), *a, **k), "reductions/sum"),
+    "the side of a system": ("aten.linalg_lu_solve", _keyword("adjoint", False), "linear algebra/solve"),
+    "the order of rows": ("aten.linalg_lu_factor_ex", _of_result(lambda r: (r[0], jnp.flip(r[1], -1), r[2])), "linear algebra/solve"),
+    "the other triangle": ("aten.linalg_cholesky_ex", _keyword("upper", False), "linear algebra/cholesky"),
+    "the transpose of a permutation": ("aten.lu_unpack", _of_result(lambda r: (jnp.swapaxes(r[0], -1, -2) if r[0].ndim > 1 else r[0], *r[1:])), "linear algebra/factors"),
     "one of a list": ("aten._foreach_lerp", _of_result(lambda r: (r[0], r[0] * 0 + 1) if len(r) > 1 and r[0].shape == r[1].shape else r), "lists/foreach"),
 }
 

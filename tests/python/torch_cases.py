@@ -390,3 +390,56 @@ def _foreach(r):
         torch._foreach_mul_(zs, 3)
         return (*zs, *torch._foreach_norm(xs), *torch._foreach_sqrt(ys), *torch._foreach_lerp(xs, ys, 0.3), *torch._foreach_neg(xs))
     return f, r.t(2, 3), r.t(2, 3)
+
+
+# ---- linear algebra ------------------------------------------------------------------------------------------
+
+def _regular(r, *batch):
+    """Matrices that are far from singular, whose pivots are elsewhere than on the diagonal; now and then in the other order of elements."""
+    n = r.n(2, 4)
+    order = torch.randperm(n, generator=r.torch)
+    a = (r.t(*batch, n, n) * 0.4 + 3 * torch.eye(n, dtype=r.dtype))[..., order, :]
+    return a.mT.contiguous().mT if r.choice(True, False) else a
+
+
+@case("linear algebra/solve", smooth=False)
+def _solve(r):
+    a, b = _regular(r, 2), _regular(r)
+    n, m = a.shape[-1], b.shape[-1]
+
+    def f(a, b, x, y, v):
+        return (torch.linalg.solve(a, x), torch.linalg.solve(a.mT, x), torch.linalg.solve(b, v), torch.linalg.solve(b, y, left=False), torch.linalg.inv(a),
+                torch.linalg.lu_solve(*torch.linalg.lu_factor(b), y.mT), torch.linalg.lu_solve(*torch.linalg.lu_factor(b), y, left=False, adjoint=True))
+    return f, a, b, r.t(2, n, 3), r.t(3, m), r.t(m)
+
+
+@case("linear algebra/determinants", smooth=False)
+def _determinants(r):
+    return lambda a, b: (torch.linalg.det(a), torch.linalg.slogdet(b)[1], torch.linalg.det(b), torch.linalg.slogdet(b.mT)[0].detach()), _regular(r, 2), _regular(r)
+
+
+@case("linear algebra/cholesky", smooth=False)
+def _cholesky(r):
+    def f(a, b):
+        p = a @ a.mT + torch.eye(a.shape[-1], dtype=a.dtype)
+        low, up = torch.linalg.cholesky(p), torch.linalg.cholesky(p, upper=True)
+        return (low, up, torch.cholesky_solve(b, low), torch.cholesky_solve(b, up, upper=True), torch.cholesky_inverse(low[0]), torch.cholesky_inverse(up[0], upper=True),
+                torch.linalg.solve_triangular(low, b, upper=False), torch.linalg.solve_triangular(up, b.mT, upper=True, left=False, unitriangular=True),
+                torch.triangular_solve(b, up, transpose=True)[0])
+    a = r.t(2, 3, 3)
+    return f, a, r.t(2, 3, 3)
+
+
+@case("linear algebra/factors", smooth=False)
+def _factored(r):
+    def f(a, b):
+        q, u = torch.linalg.qr(b)
+        p, low, up = torch.linalg.lu(a)
+        own, *others = torch.lu_unpack(*torch.linalg.lu_factor(a))
+        return low, up, *others, q, u, torch.linalg.qr(a, mode="complete")[0], p, own, torch.linalg.qr(a[0], mode="r")[1].detach()
+    return f, _regular(r, 2), r.t(4, 3)
+
+
+@case("linear algebra/exponential", smooth=False)
+def _exponential(r):
+    return lambda a, b: (torch.linalg.matrix_exp(a), torch.linalg.matrix_exp(b - b.mT), torch.linalg.householder_product(b[:, :2], b[0, :2])), r.t(2, 3, 3), r.t(4, 4) * 2

@@ -357,6 +357,8 @@ def result(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "
         axis, last = _along(e, f), len(shape(e.invars[0])) - 2
         if axis is None or any(dimension_of_samples(shape(v), shape(w)) is None for v, w in zip(e.outvars, f.outvars)):
             return None
+        if name == "triangular_solve" and kinds[0] == NONE and EACH not in kinds and axis < last:
+            return joined(kinds, e)  # linear in the other side
         return Mixed(e) if axis >= last and EACH in kinds else bent(kinds, e)
     special: "dict[str, Callable[[], Kind]]" = {
         "dot_general": lambda: _dot(e, f, kinds, known), "conv_general_dilated": lambda: _convolution(e, f, kinds), "sort": lambda: _sort(e, f, kinds),

@@ -15,7 +15,7 @@ from torch.utils import _pytree as pytree
 
 from ..errors import CommSchedError, FrontEndError
 from . import places
-from .decompositions import table
+from .decompositions import BY_ORDER, table
 from .kept import Kept, same
 from .optimizers import Copy, Hyper
 from .places import Places
@@ -221,7 +221,7 @@ def graph_of(function: Callable, inputs: Sequence[Any], check: Callable[[torch.f
     """What a function does with these tensors (in lists), as operations that mutate nothing and have rules where there are
     any. check: of the graph as it was written."""
     with plain(), enable_python_dispatcher(), fx_traceback.preserve_node_meta():
-        first = make_fx(function, tracing_mode="fake", _allow_non_fake_inputs=True)(*inputs)
+        first = make_fx(function, decomposition_table=BY_ORDER, tracing_mode="fake", _allow_non_fake_inputs=True)(*inputs)
         check(first)
         first.graph.set_codegen(torch.fx.graph.CodeGen())
         first.recompile()
@@ -270,8 +270,8 @@ def _explained(error: Exception) -> FrontEndError:
     """What PyTorch says while it is traced, in one line."""
     name, text = type(error).__name__, (str(error).strip().splitlines() or [""])[0]
     where = places.of_error(error)
-    if ".numpy() is not supported" in text or name in ("DataDependentOutputException", "GuardOnDataDependentSymNode", "DynamicOutputShapeException"):
-        what = f" ({getattr(error, 'func', '') or text})" if name != "GuardOnDataDependentSymNode" else ""
+    if ".numpy() is not supported" in text or "got FakeTensor" in text or name in ("DataDependentOutputException", "GuardOnDataDependentSymNode", "DynamicOutputShapeException"):
+        what = f" ({getattr(error, 'func', '') or text})" if name not in ("GuardOnDataDependentSymNode", "TypeError") else ""
         return FrontEndError(f"{where}the step reads the value of a tensor, and what it does would depend on the data{what}; every "
                              "worker runs one fixed graph")
     return FrontEndError(f"{where}the step cannot be traced: {name}: {text}")

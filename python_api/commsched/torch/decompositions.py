@@ -15,6 +15,41 @@ from .rules import RULES
 _WRONG = {torch.ops.aten.multilabel_margin_loss_forward}
 
 
+def _factors(a: torch.Tensor) -> tuple:
+    """LU and pivots of a matrix, where its elements are in the order of rows of its transpose: gradients use them, and ask the same."""
+    return torch.ops.aten.linalg_lu_factor_ex(a.mT if a.is_contiguous() else a)[:2]
+
+
+def _solve(a, b, *, left=True, check_errors=False):
+    lu, pivots, info = torch.ops.aten.linalg_lu_factor_ex(a)
+    vector = b.dim() == 1 or b.dim() == a.dim() - 1 and b.shape == a.shape[:-1]
+    x = torch.ops.aten.linalg_lu_solve(lu, pivots, b.unsqueeze(-1) if vector else b, left=left)
+    return x.squeeze(-1) if vector else x, lu, pivots, info
+
+
+def _signs(lu, pivots):
+    """That of the permutation, and the diagonal."""
+    swaps = (pivots != torch.arange(1, pivots.shape[-1] + 1, dtype=pivots.dtype)).sum(-1)
+    return (1 - 2 * (swaps % 2)).to(lu.dtype), lu.diagonal(dim1=-2, dim2=-1)
+
+
+def _determinant(a):
+    lu, pivots = _factors(a)
+    sign, diagonal = _signs(lu, pivots)
+    return sign * diagonal.prod(-1), lu, pivots
+
+
+def _log_determinant(a):
+    lu, pivots = _factors(a)
+    sign, diagonal = _signs(lu, pivots)
+    return sign * diagonal.sign().prod(-1), diagonal.abs().log().sum(-1), lu, pivots
+
+
+# In the first trace, where the order of elements is still that of PyTorch.
+BY_ORDER = {torch.ops.aten._linalg_solve_ex.default: _solve, torch.ops.aten._linalg_det.default: _determinant,
+            torch.ops.aten._linalg_slogdet.default: _log_determinant}
+
+
 @functools.cache
 def table() -> dict:
     """Operation -> decomposition."""

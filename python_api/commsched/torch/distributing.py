@@ -25,6 +25,7 @@ from ..errors import CommSchedError, FrontEndError
 from ..posts import Posts
 from .gradients import Gradients
 from .meeting import meet
+from .one_by_one import check_one_by_one
 from .watching import Hook
 
 _live: "weakref.WeakSet[Any]" = weakref.WeakSet()
@@ -184,6 +185,7 @@ def _check(model: nn.Module, optimizer: Optimizer) -> None:
         for parameter in group["params"]:
             if id(parameter) not in known:
                 raise FrontEndError(f"parameters of the optimizer must be the model's, got: another one of {tuple(parameter.shape)}")
+    check_one_by_one(optimizer)
     for name, parameter in model.named_parameters():
         if parameter.device.type != "cpu" or not (parameter.is_floating_point() or not parameter.requires_grad):
             raise FrontEndError(f"parameter {name!r} must be floating-point numbers on the CPU, got: {parameter.dtype} on {parameter.device}")

@@ -13,7 +13,7 @@ import contextlib
 import copy
 import dataclasses
 import inspect
-from typing import Any, Iterator, Sequence
+from typing import Any, Iterator, Optional, Sequence
 
 import torch
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
@@ -80,6 +80,9 @@ def check(optimizer: Any, params: Sequence[torch.Tensor]) -> None:
         raise FrontEndError(f"{name} needs a closure that evaluates the loss several times in a step, which is no fixed graph")
     if any(getattr(optimizer, hooks, None) for hooks in ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")):
         raise FrontEndError(f"{name} has hooks on its step, which would not run; change gradients in before_update")
+    inner = inner_of(optimizer)
+    if inner is not None:
+        raise FrontEndError(f"{name} must make its step itself, got: one of a {type(getattr(optimizer, inner)).__name__} in its attribute '{inner}'; have that be the optimizer")
     known = {id(p) for p in params}
     for i, group in enumerate(optimizer.param_groups):
         for p in group["params"]:
@@ -88,6 +91,11 @@ def check(optimizer: Any, params: Sequence[torch.Tensor]) -> None:
     for key in optimizer.state:
         if id(key) not in known:
             raise FrontEndError(f"{name} keeps state that belongs to no parameter of the model: {key if isinstance(key, str) else 'a tensor'}")
+
+
+def inner_of(optimizer: torch.optim.Optimizer) -> Optional[str]:
+    """The attribute with an optimizer that this one is wrapped around: its groups would be the model's, and no copies."""
+    return next((n for n, v in vars(optimizer).items() if isinstance(v, torch.optim.Optimizer)), None)
 
 
 def initial(optimizer: torch.optim.Optimizer, wanted: Sequence[bool], params: Sequence[torch.Tensor]) -> dict[tuple[int, str], torch.Tensor]:
@@ -148,6 +156,22 @@ def _differs(a: Any, b: Any) -> bool:
     return a is not b and (not isinstance(a, (int, float, bool, complex, str, set)) or not (a == b or a != a))
 
 
+def group_values(group: dict) -> dict:
+    """What a group has beside its parameters, to be told from what it has after a step; of tensors, how often they were written."""
+    return {n: (v, v._version) if isinstance(v, torch.Tensor) else copy.copy(v) if isinstance(v, (list, dict, set)) else v
+            for n, v in group.items() if n != "params"}
+
+
+def refuse_changed(optimizer: torch.optim.Optimizer, before: Sequence[dict]) -> None:
+    """Refuses a step that has changed what its groups had before: a count of steps there, or an estimate over all parameters."""
+    for group, old in zip(optimizer.param_groups, before):
+        now = group_values(group)
+        for key in sorted(now.keys() | old.keys(), key=str):
+            if key not in now or key not in old or _differs(old[key], now[key]):
+                raise FrontEndError(f"{type(optimizer).__name__} changes '{key}' of its parameter groups in a step, which would stay as it was; use an "
+                                    "optimizer that keeps what changes as tensors in the state of each parameter")
+
+
 @contextlib.contextmanager
 def _compiling() -> Iterator[None]:
     saved, torch.compiler._is_compiling_flag = torch.compiler._is_compiling_flag, True
@@ -192,7 +216,8 @@ class Copy:
                 one["lr"] = self._rates[i] if compiled else self._rates[i].item()
             if compiled:
                 one["capturable"] = True
-            own.param_groups.append(one)
+            own.param_groups.append({n: v.clone() if isinstance(v, torch.Tensor) and n != "lr" else v for n, v in one.items()})
+        groups = [group_values(group) for group in own.param_groups]
         mine = {}
         for (i, key), value in self._state.items():
             count = compiled and value.dim() == 0
@@ -204,6 +229,7 @@ class Copy:
             if key not in _OWN and not key.startswith("_warned") and (key not in attributes or _differs(attributes[key], value)):
                 raise FrontEndError(f"{type(own).__name__} changes its attribute '{key}' in a step, which its program would not; keep what changes "
                                     "as tensors in its state")
+        refuse_changed(own, groups)
         result = []
         for (i, key) in self._keys:
             now = own.state[self._fresh[i]].get(key)

@@ -45,7 +45,8 @@ def _custom_call(w: Walker, op):
         w.set(op, *w.operands(op))
     else:
         w.refuse(op, f"target @{target}" + (
-            ", a call of Python while the step runs (jax.debug.print, pure_callback, io_callback)," if "callback" in target else ""))
+            ", a call of Python while the step runs (jax.debug.print, pure_callback, io_callback; error_if of Equinox and Diffrax, which "
+            "EQX_ON_ERROR=nan does without)," if "callback" in target else ""))
 
 
 def _mark(w: Walker, gradient: Value, parameter: Value) -> Value:

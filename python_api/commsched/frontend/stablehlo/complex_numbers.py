@@ -57,6 +57,15 @@ def _linear(w: Walker, op):
         w.values[result] = Pair(*pair)
 
 
+@_handles("reduce", "scatter")
+def _sum(w: Walker, op):
+    """Sums, and what replaces elements: of both parts alike."""
+    inner = [o.operation.name for o in op.regions[0].blocks[0].operations]
+    if inner not in (["stablehlo.add", "stablehlo.return"], ["stablehlo.return"]):
+        w.refuse(op, "complex numbers")
+    _linear(w, op)
+
+
 @_handles("dot_general")
 def _product(w: Walker, op):
     rr, ii, ri, ir = (_part(w, op, choice)[0] for choice in

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What each ATen operation is in JAX."""
 
-from . import (complex_numbers, creation, elementwise, indexing, lists, marks, orders, pooling, products, random,  # noqa: F401
+from . import (complex_numbers, creation, elementwise, indexing, linear_algebra, lists, marks, orders, pooling, products, random,  # noqa: F401
                reductions, sampling, shapes)
 from .table import RULES, Operation, rule_of
 
