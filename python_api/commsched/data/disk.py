@@ -78,7 +78,7 @@ class Folder:
                     self._recount()
         except OSError as error:
             self.close()
-            raise (of_file(error, self._path) if error.filename is None else error) from None
+            raise self._named(error) from None
 
     def _open(self) -> None:
         self._token = os.urandom(6).hex()  # process numbers are not enough: containers have their own
@@ -143,9 +143,15 @@ class Folder:
 
     @property
     def used(self) -> int:
-        """Bytes of all samples in the folder, of all processes."""
-        with self._ledger():
-            return self._used()
+        """Bytes of all samples in the folder, of all processes. Raises OSError."""
+        try:
+            with self._ledger():
+                return self._used()
+        except OSError as error:
+            raise self._named(error) from None
+
+    def _named(self, error: OSError) -> OSError:
+        return error if error.filename is not None else of_file(error, self._path)
 
     def after_fork(self) -> None:
         """Files and locks of the child's own: a lock of the parent would be the child's too."""
@@ -284,13 +290,17 @@ class Folder:
 
     def clear(self) -> None:
         """Removes all samples of this key."""
-        with self._ledger():
-            for folder in os.scandir(self._path):
-                if folder.is_dir():
-                    for file in os.scandir(folder.path):
-                        if file.name.isdigit():
-                            self._add(-file.stat().st_size)
-                            os.unlink(file.path)
+        try:
+            with self._ledger():
+                for folder in os.scandir(self._path):
+                    if folder.is_dir():
+                        for file in os.scandir(folder.path):
+                            if file.name.isdigit():
+                                size = file.stat().st_size
+                                os.unlink(file.path)
+                                self._add(-size)
+        except OSError as error:
+            raise self._named(error) from None
         self.full = None
 
 
