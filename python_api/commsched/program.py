@@ -178,9 +178,11 @@ class Program(CompiledStep):
             return plan
         plans = {strategy.schedule or "solver": plan}
         plans.update((name, self._plan(workers, other)) for name, other in replan["tune"].strategies(strategy).items())
-        paths = []
+        paths, folder = [], os.fsdecode(replan["folder"])
+        if "\n" in folder:  # which is what stands between paths for the library
+            raise FrontEndError(f"the folder of temporary files must be one without line breaks to try plans, got: {shown(folder)}")
         for name, of_name in plans.items():
-            paths.append(os.path.join(os.fsdecode(replan["folder"]), f"{name}.plan"))
+            paths.append(os.path.join(folder, f"{name}.plan"))
             write(paths[-1], [of_name])
         replan["tune"] = os.fsencode("\n".join(paths))
         return plan

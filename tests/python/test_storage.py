@@ -111,7 +111,7 @@ def test_a_call_fails(tmp_path, name, seed):
     assert not wrong(name, tmp_path, fault), str(fault)
 
 
-@pytest.mark.parametrize("what", ["kill", "short", errno.ENOSPC])
+@pytest.mark.parametrize("what", ["kill", errno.ENOSPC])
 def test_a_careless_job_is_found(tmp_path, what):
     """One that writes over the file that it would go on from."""
     _, calls = undisturbed("careless")
