@@ -10,6 +10,7 @@
 #include "llvm/Support/Signals.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace llvm;
 using namespace commsched;
@@ -25,10 +26,9 @@ std::unique_ptr<OutputFile> OutputFile::open(StringRef path, std::string *error)
   if (path == "-" || (there && !sys::fs::is_regular_file(real))) {
     file->stream = std::make_unique<raw_fd_ostream>(path, code);
   } else {
-    int fd = -1;
-    code = file->make(fd);
+    code = file->make();
     if (!code)
-      file->stream = std::make_unique<raw_fd_ostream>(fd, /*shouldClose=*/true);
+      file->stream = std::make_unique<raw_fd_ostream>(file->fd, /*shouldClose=*/false);
   }
   if (!code)
     return file;
@@ -37,7 +37,7 @@ std::unique_ptr<OutputFile> OutputFile::open(StringRef path, std::string *error)
 }
 
 // Not TempFile of LLVM, which replaces what is '%' in the names of folders, too.
-std::error_code OutputFile::make(int &fd) {
+std::error_code OutputFile::make() {
   // Names have at most 255 bytes, and this one is longer than that of the file.
   constexpr size_t longest = 200;
   const size_t begin = path.rfind('/') + 1; // 0 without a folder
@@ -68,12 +68,9 @@ std::string OutputFile::keep() {
   std::string why = flush();
   if (!why.empty() || unfinished.empty())
     return why;
-  stream->close();
-  if (stream->has_error()) {
-    why = stream->error().message();
-    stream->clear_error();
-    return why;
-  }
+  const std::error_code closed = sys::Process::SafelyCloseFileDescriptor(std::exchange(fd, -1));
+  if (closed)
+    return closed.message();
   if (std::error_code code = sys::fs::rename(unfinished, path))
     return code.message();
   sys::DontRemoveFileOnSignal(unfinished);
@@ -87,6 +84,8 @@ OutputFile::~OutputFile() {
   flush();
   if (unfinished.empty())
     return;
+  if (fd >= 0)
+    (void)sys::Process::SafelyCloseFileDescriptor(fd);
   (void)sys::fs::remove(unfinished);
   sys::DontRemoveFileOnSignal(unfinished);
 }

@@ -28,12 +28,13 @@ public:
 
 private:
   explicit OutputFile(llvm::StringRef path) : path(path) {}
-  std::error_code make(int &fd);
+  std::error_code make();
   std::string flush();
 
   std::string path;
   /// Its name until it is whole; of devices and pipes, which are written to, empty.
   std::string unfinished;
+  int fd = -1;
   std::unique_ptr<llvm::raw_fd_ostream> stream;
 };
 
