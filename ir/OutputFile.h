@@ -7,11 +7,9 @@
 #ifndef COMMSCHED_IR_OUTPUTFILE_H
 #define COMMSCHED_IR_OUTPUTFILE_H
 
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <memory>
-#include <optional>
 #include <string>
 
 namespace commsched {
@@ -30,11 +28,13 @@ public:
 
 private:
   explicit OutputFile(llvm::StringRef path) : path(path) {}
+  std::error_code make();
   std::string flush();
 
   std::string path;
-  /// Of what is replaced; devices and pipes are written to.
-  std::optional<llvm::sys::fs::TempFile> unfinished;
+  /// Its name until it is whole; of devices and pipes, which are written to, empty.
+  std::string unfinished;
+  int fd = -1;
   std::unique_ptr<llvm::raw_fd_ostream> stream;
 };
 

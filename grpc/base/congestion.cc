@@ -9,8 +9,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -18,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "runtime/base/files.h"
 
 // gRPC names this type in its interface (GRPC_ARG_SOCKET_MUTATOR), but installs
 // no definition. This is the one of 1.51, which CheckCongestion makes sure of.
@@ -100,8 +99,8 @@ absl::Status CheckCongestion(const std::string &control) {
   const bool known = Set(fd, control);
   close(fd);
   if (known) return absl::OkStatus();
-  std::ifstream file("/proc/sys/net/ipv4/tcp_available_congestion_control");
-  const std::string names(std::istreambuf_iterator<char>(file), {});
+  const std::string names =
+      runtime::ReadWhole("/proc/sys/net/ipv4/tcp_available_congestion_control").value_or("");
   return absl::InvalidArgumentError(absl::StrCat(
       "congestion control must be one that this system has (",
       absl::StripSuffix(names, "\n"), "), got: ", control));

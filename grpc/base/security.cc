@@ -4,13 +4,11 @@
 
 #include <sys/stat.h>
 
-#include <fstream>
-#include <sstream>
-
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "grpc/base/address.h"
+#include "runtime/base/files.h"
 
 namespace commsched::transport {
 namespace {
@@ -21,12 +19,10 @@ struct Pem {
 
 absl::StatusOr<std::string> ReadFile(const std::string &path,
                                      const char *what) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  if (!file || !(text << file.rdbuf()))
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot read ", what, " file '", path, "'"));
-  return text.str();
+  absl::StatusOr<std::string> text = runtime::ReadWhole(path);
+  if (text.ok()) return text;
+  return absl::InvalidArgumentError(
+      absl::StrCat("cannot read ", what, " file '", path, "': ", text.status().message()));
 }
 
 absl::StatusOr<std::string> ReadPem(const std::string &path, const char *what) {

@@ -234,7 +234,7 @@ static LogicalResult link(StringRef object, const CodeOptions &options,
   auto bytes = llvm::MemoryBuffer::getFile(output, /*IsText=*/false,
                                            /*RequiresNullTerminator=*/false);
   if (!bytes)
-    return emitError(loc, "linking fragments failed: no output");
+    return emitError(loc, "linking fragments failed: ") << output << ": " << bytes.getError().message();
   elf = (*bytes)->getBuffer().str();
   return success();
 }

@@ -14,7 +14,7 @@ from typing import Any, Mapping, Optional, Sequence
 import numpy as np
 
 from . import tools
-from .errors import CheckError, ToolError
+from .errors import CheckError, ToolError, of_file
 
 _DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int64": "I64", "int32": "I32",
            "int16": "I16", "int8": "I8", "bool": "BOOL", "uint64": "I64", "uint32": "I32", "uint16": "I16", "uint8": "I8"}
@@ -51,28 +51,32 @@ def save(path: str, tensors: Mapping[str, np.ndarray]) -> None:
         offset += len(data)
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)))
-        file.write(text)
-        file.writelines(parts)
+    write(path, [struct.pack("<Q", len(text)), text, *parts])
+
+
+def write(path: str, pieces: Sequence[bytes]) -> None:
+    """A file for a tool."""
+    try:
+        with open(path, "wb") as file:
+            file.writelines(pieces)
+    except OSError as error:
+        raise of_file(error, path) from None
 
 
 def check(plan: bytes, level0: str, values: Mapping[str, np.ndarray],
           batches: Sequence[Mapping[str, np.ndarray]]) -> list[Checked]:
     """Runs cs-run --check-against. `values` before the first step; `batches`: global ones."""
-    with tempfile.TemporaryDirectory(prefix="commsched-") as folder:
+    with tempfile.TemporaryDirectory(prefix="commsched-", ignore_cleanup_errors=True) as folder:
         path = {name: os.path.join(folder, name) for name in ("plan", "step.mlir", "init", "batch", "table")}
-        with open(path["plan"], "wb") as file:
-            file.write(plan)
-        with open(path["step.mlir"], "w", encoding="utf-8") as file:
-            file.write(level0)
+        write(path["plan"], [plan])
+        write(path["step.mlir"], [level0.encode()])
         save(path["init"], values)
         command = [tools.find("cs-run"), "plan", "--check-against", "step.mlir", "--steps", str(len(batches)),
                    "--init", "init", "--check-json", "table"]
         if batches and batches[0]:
             save(path["batch"], {name: np.concatenate([np.asarray(b[name]) for b in batches]) for name in batches[0]})
             command += ["--batch", "batch"]
-        done = tools.call(command, cwd=folder, text=True)
+        done = tools.call(command, cwd=folder, text=True, errors="replace")
         table: "Optional[list[Checked]]" = None
         try:
             with open(path["table"], encoding="utf-8") as file:

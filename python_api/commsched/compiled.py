@@ -73,7 +73,8 @@ class CompiledStep:
         text = self._level0(workers, self._cluster(workers) if cluster and self.cluster else None)
         if level == 0:
             return text
-        return tools.lower(text, level, self.strategy.at(self.steps)[0], self._costs_of(workers).options() if level == 2 else ())
+        costs = self._costs_of(workers) if level == 2 else Costs()
+        return tools.lower(text, level, self.strategy.at(self.steps)[0], costs.options(), costs.folder)
 
     def _level0(self, workers: int, cluster: Optional[Cluster]) -> str:
         return self._description(workers).text(cluster.mlir() if cluster else [])
@@ -89,7 +90,7 @@ class CompiledStep:
         key = (workers, *strategy.pipeline(2, costs.options()))
         if key not in self._plans:
             cluster = self._cluster(workers)
-            self._plans[key] = tools.plan(self._level0(workers, cluster), strategy, costs.options())
+            self._plans[key] = tools.plan(self._level0(workers, cluster), strategy, costs.options(), costs.folder)
             if costs.guessed and workers > 1:
                 warnings.warn(f"the schedule is made from guesses (links of {cluster.mbit_per_s} Mbit/s and {cluster.latency_ns} ns, "
                               f"{cluster.gflops} GFLOP/s): give cluster=Cluster(...), profile= and calibration=, or calibrate=True",
@@ -106,7 +107,7 @@ class CompiledStep:
                 nothing_done("calibrate=True measures nothing with one worker, which has no link to another")
             return self._costs
         if workers not in self._measured:
-            description, folder = self._description(workers), tempfile.TemporaryDirectory(prefix="commsched-")
+            description, folder = self._description(workers), tempfile.TemporaryDirectory(prefix="commsched-", ignore_cleanup_errors=True)
             plan = tools.plan(self._level0(workers, self._cluster(workers)), self.strategy.at(0)[0])
             batch = description.flatten("step", self._example())
             values = {slot.name: slot.initial for slot in description.slots}

@@ -16,7 +16,7 @@ import numpy as np
 
 from . import tools
 from .arguments import check_switch, shown
-from .check import save
+from .check import save, write
 from .errors import FrontEndError, ToolError
 
 _STEPS = 20  # that a profile is made of; the first ones do not count
@@ -29,12 +29,13 @@ class GuessedCosts(UserWarning):
 @dataclasses.dataclass(frozen=True)
 class Costs:
     """profile, calibration: files of cs-run. calibrate: measure both here before the first run. given: the user has
-    described the cluster himself."""
+    described the cluster himself. folder: in which the files lie if they are measured here, whose names are then without one."""
 
     profile: "tuple[str, ...]" = ()
     calibration: "tuple[str, ...]" = ()
     calibrate: bool = False
     given: bool = False
+    folder: "str | None" = None
 
     @staticmethod
     def of(profile: Any, calibration: Any, calibrate: Any, given: bool) -> "Costs":
@@ -84,12 +85,15 @@ def merged(profiles: "Sequence[bytes]") -> str:
 
 def kept(profile: str, calibration: str) -> "tuple[Costs, Any]":
     """Costs of what these files hold, and the folder in which they are."""
-    folder = tempfile.TemporaryDirectory(prefix="commsched-")
-    paths = [os.path.join(folder.name, f"{name}.json") for name in ("profile", "calibration")]
-    for path, text in zip(paths, (profile, calibration)):
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
-    return Costs((paths[0],), (paths[1],)), folder
+    folder = tempfile.TemporaryDirectory(prefix="commsched-", ignore_cleanup_errors=True)
+    for name, text in (("profile.json", profile), ("calibration.json", calibration)):
+        write(os.path.join(folder.name, name), [text.encode()])
+    return _in(folder.name), folder
+
+
+def _in(folder: str) -> Costs:
+    """Of what lies there. A path may have characters that options of the tools have not."""
+    return Costs(("profile.json",), ("calibration.json",), folder=folder)
 
 
 def measured(plan: bytes, values: Mapping[str, np.ndarray], batch: Mapping[str, np.ndarray], folder: str) -> Costs:
@@ -97,15 +101,14 @@ def measured(plan: bytes, values: Mapping[str, np.ndarray], batch: Mapping[str, 
     that begin with these values."""
     def path(name):
         return os.path.join(folder, name)
-    with open(path("plan"), "wb") as file:
-        file.write(plan)
+    write(path("plan"), [plan])
     save(path("init"), values)
     training = ["--init", path("init"), "--steps", str(_STEPS)]
     if batch:
         save(path("batch"), batch)
         training += ["--batch", path("batch")]
     for options in (["--calibrate", path("calibration.json")], [*training, "--profile", path("profile.json")]):
-        done = tools.call([tools.find("cs-run"), path("plan"), *options], text=True)
+        done = tools.call([tools.find("cs-run"), path("plan"), *options], text=True, errors="replace")
         if done.returncode != 0:
             raise ToolError(f"cs-run failed ({done.returncode}): {done.stderr.strip().removeprefix('cs-run: ')}")
-    return Costs((path("profile.json"),), (path("calibration.json"),))
+    return _in(folder)

@@ -9,6 +9,11 @@ class CommSchedError(Exception):
     """Any error of this package."""
 
 
+def of_file(error: OSError, path: str) -> OSError:
+    """The same error, of the file that its user knows: that a disk is full is said of none, and what is renamed later has another name."""
+    return OSError(error.errno, error.strerror, path)
+
+
 class FrontEndError(CommSchedError, ValueError):
     """The step cannot be turned into a program: the message says what to change."""
 

@@ -4,10 +4,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
 import socket
+import stat
 import struct
 import sys
 import time
@@ -16,7 +18,7 @@ from typing import Any, Iterable, Iterator, Mapping, Optional, Protocol, Sequenc
 import numpy as np
 
 from .arguments import as_float, check_integer, check_path, check_switch, shown
-from .errors import FrontEndError
+from .errors import FrontEndError, of_file
 from .frontend.base import free_name
 
 
@@ -39,9 +41,57 @@ def _numbers(metrics: Any) -> "dict[str, float]":
     return found
 
 
-def _check_open(file: Any) -> None:
-    if file.closed:
-        raise FrontEndError(f"the file of metrics must be open, got: {file.name}, which is closed")
+class _Records:
+    """A file to whose end records are added, each of which is there whole or not at all."""
+
+    def __init__(self, path: str, mode: str):
+        self._file = open(path, mode, buffering=0)
+
+    def add(self, record: bytes) -> None:
+        self.check_open()
+        file, left = self._file.fileno(), memoryview(record)
+        try:
+            while left:
+                left = left[os.write(file, left):]
+        except OSError as error:
+            written = len(record) - len(left)
+            with contextlib.suppress(OSError):  # a pipe is no file
+                if written:
+                    os.ftruncate(file, os.fstat(file).st_size - written)
+            raise of_file(error, self._file.name) from None
+
+    def cut(self, beginning: bytes) -> None:
+        """Ends the last line of a file of lines: one that begins so is of a process that was killed in the middle of it, and goes."""
+        if not stat.S_ISREG(os.fstat(self._file.fileno()).st_mode):
+            return
+        try:
+            with open(self._file.name, "rb") as lines:
+                size = at = lines.seek(0, os.SEEK_END)
+                end = b""
+                while at and b"\n" not in end:
+                    at = max(0, at - 65536)
+                    lines.seek(at)
+                    end = lines.read(65536) + end
+                last = end[end.rfind(b"\n") + 1:]
+            if last[:len(beginning)] == beginning[:len(last)] and last:
+                os.ftruncate(self._file.fileno(), size - len(last))
+            elif last:
+                self.add(b"\n")
+        except OSError as error:
+            raise of_file(error, self._file.name) from None
+
+    def check_open(self) -> None:
+        if self._file.closed:
+            raise FrontEndError(f"the file of metrics must be open, got: {self._file.name}, which is closed")
+
+    def close(self) -> None:
+        try:
+            self._file.close()
+        except OSError as error:
+            raise of_file(error, self._file.name) from None
+
+
+_LINE = b'{"step": '  # with which each line of JsonLines begins
 
 
 class JsonLines:
@@ -51,16 +101,16 @@ class JsonLines:
     """
 
     def __init__(self, path: "str | os.PathLike"):
-        self._file = open(check_path("path", path), "a", encoding="utf-8")
+        self._file = _Records(check_path("path", path), "ab")
+        self._file.cut(_LINE)
 
     def write(self, step: int, metrics: Mapping[str, float]) -> None:
         """One line: the step's number from 1, the time in seconds since 1970, and the metrics; null for what is not finite. Metrics called
         "step" or "time" have a "_" behind their names."""
-        _check_open(self._file)
+        self._file.check_open()
         step, taken = check_integer("step", step), {"step", "time"}
         values = {free_name(n, taken): v if math.isfinite(v) else None for n, v in _numbers(metrics).items()}
-        self._file.write(json.dumps({"step": step, "time": round(time.time(), 3), **values}) + "\n")
-        self._file.flush()
+        self._file.add(json.dumps({"step": step, "time": round(time.time(), 3), **values}).encode() + b"\n")
 
     def close(self) -> None:
         """Closes the file; nothing can be written any more."""
@@ -73,12 +123,12 @@ class TensorBoard:
     def __init__(self, folder: "str | os.PathLike"):
         os.makedirs(check_path("folder", folder), exist_ok=True)
         name = f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}.{os.getpid()}.{os.urandom(4).hex()}"
-        self._file = open(os.path.join(os.fspath(folder), name), "xb")
+        self._file = _Records(os.path.join(os.fspath(folder), name), "xb")
         self._event(_field(3, b"brain.Event:2"))
 
     def write(self, step: int, metrics: Mapping[str, float]) -> None:
         """One event with a scalar (float32, infinite where that has no such number) for each metric."""
-        _check_open(self._file)
+        self._file.check_open()
         step = check_integer("step", step)
         with np.errstate(over="ignore"):
             values = b"".join(_field(1, _field(1, name.encode()) + b"\x15" + struct.pack("<f", np.float32(value)))
@@ -89,8 +139,7 @@ class TensorBoard:
         """A record: its length and itself, each with a checksum."""
         event = b"\x09" + struct.pack("<d", time.time()) + content
         length = struct.pack("<Q", len(event))
-        self._file.write(length + _checksum(length) + event + _checksum(event))
-        self._file.flush()
+        self._file.add(length + _checksum(length) + event + _checksum(event))
 
     def close(self) -> None:
         """Closes the file; nothing can be written any more."""

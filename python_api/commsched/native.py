@@ -12,6 +12,7 @@ import json
 import os
 import pathlib
 import threading
+import warnings
 from typing import Any, Mapping, Optional, Sequence
 
 import numpy as np
@@ -144,7 +145,7 @@ class Session:
     """
 
     def __init__(self, plan: bytes, replan: Optional[Mapping[str, object]] = None):
-        self._handle, self._process, self._lock = None, os.getpid(), threading.RLock()
+        self._handle, self._process, self._lock, self._traced = None, os.getpid(), threading.RLock(), False
         self._lib = library()
         self._handle = self._create(plan, replan)
         if not self._handle:
@@ -188,8 +189,12 @@ class Session:
             return
         with self._lock:
             handle, self._handle = self._handle, None
-            if handle:
-                self._lib.cs_session_destroy(handle)
+            if not handle:
+                return
+            self._lib.cs_session_destroy(handle)
+            message = self._lib.cs_last_error() if self._traced else b""
+        if message:  # nothing of the job is lost
+            warnings.warn(f"the trace is not written: {message.decode(errors='replace')}", stacklevel=2)
 
     def __del__(self):
         handle = getattr(self, "_handle", None)
@@ -230,15 +235,16 @@ class Session:
 
     def save_rank_state(self, path: str) -> None:
         """Writes what each worker has of its own to files whose names begin with `path`."""
-        self._check("cs_session_save_rank_state", path.encode())
+        self._check("cs_session_save_rank_state", os.fsencode(path))
 
     def load_rank_state(self, path: str, workers: int) -> None:
         """Takes what `workers` workers have saved."""
-        self._check("cs_session_load_rank_state", path.encode(), workers)
+        self._check("cs_session_load_rank_state", os.fsencode(path), workers)
 
     def trace(self, path: Optional[str]) -> None:
         """Writes a Chrome trace of what follows."""
-        self._check("cs_session_set_trace", path.encode() if path else None)
+        self._check("cs_session_set_trace", os.fsencode(path) if path else None)
+        self._traced = self._traced or bool(path)
 
     def call(self, function: Optional[str], batch: Mapping[str, np.ndarray], number: ctypes.c_uint64) -> None:
         """Enqueues a function (None: the step) for a global batch, which is copied.

@@ -16,7 +16,7 @@ import numpy as np
 from . import following
 from . import saved as saved_file
 from .arguments import check_path, listed, shown
-from .check import Checked, check
+from .check import Checked, check, write
 from .cluster import Cluster
 from .compiled import CompiledStep
 from .costs import Costs
@@ -153,7 +153,7 @@ class Program(CompiledStep):
         if own is not None and not own.ending and own.of == (workers, strategy) and (replan == own.replan or not replan and stays):
             return own
         self.close()
-        folder = tempfile.TemporaryDirectory(prefix="commsched-") if replan else None
+        folder = tempfile.TemporaryDirectory(prefix="commsched-", ignore_cleanup_errors=True) if replan else None
         options = self._replanning(workers, replan, strategy, folder) if replan else None
         session = self._open(workers, strategy, options)
         try:
@@ -179,11 +179,12 @@ class Program(CompiledStep):
             return plan
         plans = {strategy.schedule or "solver": plan}
         plans.update((name, self._plan(workers, other)) for name, other in replan["tune"].strategies(strategy).items())
-        paths = []
+        paths, folder = [], os.fsdecode(replan["folder"])
+        if "\n" in folder:  # which is what stands between paths for the library
+            raise FrontEndError(f"the folder of temporary files must be one without line breaks to try plans, got: {shown(folder)}")
         for name, of_name in plans.items():
-            paths.append(os.path.join(os.fsdecode(replan["folder"]), f"{name}.plan"))
-            with open(paths[-1], "wb") as file:
-                file.write(of_name)
+            paths.append(os.path.join(folder, f"{name}.plan"))
+            write(paths[-1], [of_name])
         replan["tune"] = os.fsencode("\n".join(paths))
         return plan
 
@@ -191,7 +192,7 @@ class Program(CompiledStep):
         saved_file.write_own(session, self._saved.own)
 
     def _read_own(self, own: "Workers") -> "tuple[bytes, ...]":
-        return saved_file.read_own(own.session, range(own.of[0]))
+        return saved_file.read_own(own.session, range(own.of[0])) if own.of[1].sparse is not None else ()
 
     def _replanning(self, workers: int, replan: Any, strategy: Strategy, folder: Any) -> dict[str, object]:
         """The arguments of a session whose plan may change."""
@@ -204,12 +205,11 @@ class Program(CompiledStep):
         if isinstance(replan, Tune):
             return dict(tune=replan, window=replan.steps, folder=os.fsencode(folder.name))
         module = os.path.join(folder.name, "step.mlir")
-        with open(module, "w", encoding="utf-8") as file:
-            file.write(self._level0(workers, self._cluster(workers)))
+        write(module, [self._level0(workers, self._cluster(workers)).encode()])
         (pipeline,) = strategy.pipeline(2)  # costs are what is measured then
-        return dict(command=replan.command(module, pipeline).encode(), every=replan.every or 0,
+        return dict(command=os.fsencode(replan.command(module, pipeline)), every=replan.every or 0,
                     when_off_percent=replan.when_off or 0.0, window=replan.window, deadline_seconds=replan.deadline,
-                    folder=os.path.abspath(replan.folder).encode() if replan.folder else None)
+                    folder=os.fsencode(replan.folder) if replan.folder else None)
 
     @property
     def replans(self) -> list[dict]:
@@ -357,10 +357,13 @@ class Program(CompiledStep):
     def trace(self, path: Optional[str]) -> None:
         """Writes a trace (ui.perfetto.dev) of the workers that the next run starts; it is complete after close(). None: no further one.
         Raises OSError where there can be no such file."""
-        path = None if path is None else check_path("path", path)
-        if path is not None:
-            with open(path, "ab"):  # the workers write it as they end, when there is nobody to tell
+        path = None if path is None else os.path.join(os.getcwd(), check_path("path", path))
+        if path is not None:  # the workers write it as they end
+            made = not os.path.lexists(path)
+            with open(path, "ab"):
                 pass
+            if made:  # nobody is to take it for a trace
+                os.unlink(path)
         self.close()
         self._trace = path
 
@@ -386,6 +389,8 @@ class Program(CompiledStep):
             error = failure
         try:
             own.saved = (self._take(own), self.replans)
+        except saved_file.Unwritten:  # it can be read when the disk takes it: they stay
+            raise
         except RuntimeFailure:  # nothing of theirs can be read: what there was before is what there is
             own.saved = (self._saved, self._replans)
             self._end(own)
@@ -404,7 +409,10 @@ class Program(CompiledStep):
     def __enter__(self) -> "Program":
         return self
 
-    def __exit__(self, *_) -> None:
+    def __exit__(self, kind: Any, *_) -> None:
+        own = self._workers_now()
+        if own is not None and kind is not None and issubclass(kind, RuntimeFailure):
+            own.failed = True  # which is being told
         self.close()
 
     def __repr__(self) -> str:

@@ -10,7 +10,6 @@ import functools
 import hashlib
 import json
 import os
-import pathlib
 import re
 import zlib
 from typing import Any, Callable, Iterable, Mapping, Optional
@@ -153,7 +152,7 @@ class RankProgram(Program):
     def restore(self, path: "str | os.PathLike") -> Any:
         """As Program.restore, on all ranks; only rank 0 reads the file."""
         def read():
-            content = pathlib.Path(check_path("path", path)).read_bytes()
+            content = saved_file.content_of(check_path("path", path))
             saved_file.parse(content, os.fspath(path), self._saved.values)
             return content
         content = self._job._of_rank_0("restores", read)
@@ -167,6 +166,8 @@ class RankProgram(Program):
             (self._job._whole or self._job).barrier("begins to run")
 
     def _read_own(self, own: Any) -> "tuple[bytes, ...]":
+        if own.of[1].sparse is None:
+            return ()
         rank = self._job.rank
         parts = saved_file.read_own(own.session, [rank])
         return tuple(parts[0] if r == rank else b"" for r in range(self._job.size)) if parts else ()

@@ -11,6 +11,7 @@ during the run. docs/replanning.md describes the whole.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import os
@@ -24,7 +25,7 @@ from typing import Any, Mapping, Optional, Sequence, Union
 import numpy as np
 
 from .arguments import check_choice, check_integer, check_number, check_path, shown
-from .errors import FrontEndError, ToolError
+from .errors import FrontEndError, ToolError, of_file
 from .strategy import POLICIES, ParameterServers, Strategy
 from .tools import call, find
 
@@ -63,9 +64,11 @@ class Replan:
             own("when_off", check_number("when_off", self.when_off, "positive"))
         own("deadline", check_number("deadline", self.deadline, "positive"))
         if self.folder is not None:
-            check_path("folder", self.folder)
+            own("folder", os.path.abspath(check_path("folder", self.folder)))
         if self.calibration is not None and not os.path.isfile(check_path("calibration", self.calibration)):
             raise FrontEndError(f"calibration must be a file, got: {shown(self.calibration)}, which is none")
+        if self.calibration is not None:
+            own("calibration", os.path.abspath(self.calibration))
         if self.schedule is not None:
             check_choice("schedule", self.schedule, POLICIES)
 
@@ -86,7 +89,7 @@ class Replan:
         path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
         words = ["env", f"PYTHONPATH={path}", sys.executable, "-m", "commsched.replan", module, f"--pipeline={pipeline}"]
         if self.calibration:
-            words += ["--base", os.path.abspath(self.calibration)]
+            words += ["--base", self.calibration]
         if self.schedule:
             words += ["--schedule", self.schedule]
         return " ".join(map(shlex.quote, words)) + " --profile {profile} --calibration {calibration} --plan {plan}"
@@ -154,28 +157,48 @@ def merge_calibration(measured: Mapping[str, Any], base: Optional[Mapping[str, A
 
 def plan(module: str, pipeline: str, profile: str, calibration: str, base: Optional[str], schedule: Optional[str],
          output: str) -> None:
-    """Compiles a module of level 0 with what was measured. Arguments but pipeline and schedule are paths."""
+    """Compiles a module of level 0 with what was measured. Arguments but pipeline and schedule are paths, of any characters."""
     name, _, given = pipeline.partition("=")
     options = [option for option in given.split() if not (schedule and option.startswith("schedule="))]
     if schedule:
         options.append(f"schedule={schedule}")
-    options.append(f"profile={profile}")
-    with tempfile.TemporaryDirectory() as folder:
-        merged = merge_calibration(json.loads(pathlib.Path(calibration).read_text()),
-                                   json.loads(pathlib.Path(base).read_text()) if base else None)
+    module, output = os.path.abspath(module), os.path.abspath(output)
+    written = output + ".part"
+    # In the options of a pipeline, names are such that nothing of them must be quoted.
+    with tempfile.TemporaryDirectory(prefix="commsched-", ignore_cleanup_errors=True) as folder:
+        measured = _read(profile)
+        options.append("profile=profile.json")
+        _write(os.path.join(folder, "profile.json"), measured)
+        merged = merge_calibration(json.loads(_read(calibration)), json.loads(_read(base)) if base else None)
         if merged is not None:
-            links = os.path.join(folder, "links.json")
-            pathlib.Path(links).write_text(json.dumps(merged))
-            options.append(f"calibration={links}")
-        scheduled = os.path.join(folder, "scheduled.mlir")
-        written = output + ".part"
-        for command in ([find("cs-opt"), f"{name}={' '.join(options)}", module, "-o", scheduled],
-                        [find("cs-translate"), "--mlir-to-plan", scheduled, "-o", written]):
-            done = call(command)
-            if done.returncode != 0:
-                message = done.stderr.decode(errors="replace").strip()
-                raise ToolError(f"{os.path.basename(command[0])} failed ({done.returncode}): {message}")
-        os.replace(written, output)
+            options.append("calibration=links.json")
+            _write(os.path.join(folder, "links.json"), json.dumps(merged))
+        try:
+            for command in ([find("cs-opt"), f"{name}={' '.join(options)}", module, "-o", "scheduled.mlir"],
+                            [find("cs-translate"), "--mlir-to-plan", "scheduled.mlir", "-o", written]):
+                done = call(command, cwd=folder)
+                if done.returncode != 0:
+                    message = done.stderr.decode(errors="replace").strip()
+                    raise ToolError(f"{os.path.basename(command[0])} failed ({done.returncode}): {message}")
+            os.replace(written, output)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(written)
+            raise
+
+
+def _read(path: str) -> str:
+    try:
+        return pathlib.Path(path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise of_file(error, path) from None
+
+
+def _write(path: str, text: str) -> None:
+    try:
+        pathlib.Path(path).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise of_file(error, path) from None
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:

@@ -22,10 +22,16 @@ from typing import Any, Mapping, Sequence
 
 import numpy as np
 
-from .errors import FrontEndError
+from .errors import FrontEndError, RuntimeFailure, of_file
 
 _MAGIC = b"CSPROGR\1"  # the last byte is the version
 _PREFIX = struct.Struct("<8sQI")
+_LONGEST = 200  # bytes of a file's name that are in that of its part, which has up to 27 more: 255 are allowed
+
+
+class Unwritten(RuntimeFailure):
+    """The disk does not take what workers have of their own. They have it still."""
+
 
 @dataclasses.dataclass(frozen=True)
 class Saved:
@@ -39,31 +45,49 @@ class Saved:
 
 
 def read_own(session: Any, workers: Sequence[int]) -> "tuple[bytes, ...]":
-    """What these workers of a session have of their own; nothing if the plan has no such state."""
-    with tempfile.TemporaryDirectory(prefix="commsched-") as folder:
-        path = os.path.join(folder, "state")
-        session.save_rank_state(path)
-        if not os.path.exists(f"{path}.step0.rank{workers[0]}"):
-            return ()
-        return tuple(pathlib.Path(f"{path}.step0.rank{r}").read_bytes() for r in workers)
+    """What these workers of a session have of their own; nothing if the plan has no such state. Raises Unwritten."""
+    folder = None
+    try:
+        with tempfile.TemporaryDirectory(prefix="commsched-", ignore_cleanup_errors=True) as folder:
+            path = os.path.join(folder, "state")
+            session.save_rank_state(path)
+            if f"state.step0.rank{workers[0]}" not in os.listdir(folder):
+                return ()
+            return tuple(_content(f"{path}.step0.rank{r}") for r in workers)
+    except OSError as error:
+        raise Unwritten(str(error)) from None
+    except RuntimeFailure as error:
+        if folder is not None and str(error).startswith(os.fsencode(folder).decode(errors="replace")):
+            raise Unwritten(str(error)) from None
+        raise
+
+
+def _content(path: str) -> bytes:
+    try:
+        return pathlib.Path(path).read_bytes()
+    except OSError as error:
+        raise of_file(error, path) from None
 
 
 def write_own(session: Any, own: "tuple[bytes, ...]") -> None:
     """Gives it to the workers of a session."""
     if not own:
         return
-    with tempfile.TemporaryDirectory(prefix="commsched-") as folder:
+    with tempfile.TemporaryDirectory(prefix="commsched-", ignore_cleanup_errors=True) as folder:
         path = os.path.join(folder, "state")
         for rank, content in enumerate(own):
             if not content:  # another process has it
                 continue
-            pathlib.Path(f"{path}.step0.rank{rank}").write_bytes(content)
+            part = f"{path}.step0.rank{rank}"
+            try:
+                pathlib.Path(part).write_bytes(content)
+            except OSError as error:
+                raise of_file(error, part) from None
         session.load_rank_state(path, len(own))
 
 
-def write(path: "str | os.PathLike", saved: Saved) -> None:
-    """Under another name, which is then the file's: there is the old one, or the new one, whole."""
-    path = os.fspath(path)
+def pieces_of(saved: Saved) -> "list[Any]":
+    """The bytes of a file. Raises FrontEndError."""
     parts = [np.ascontiguousarray(v).reshape(-1).view(np.uint8).data for v in saved.values.values()] + list(saved.own)
     about = {"steps": saved.steps, "position": saved.position,
              "slots": [[n, v.dtype.name, list(v.shape)] for n, v in saved.values.items()],
@@ -72,43 +96,66 @@ def write(path: "str | os.PathLike", saved: Saved) -> None:
         header = json.dumps(about).encode()
     except TypeError as error:
         raise FrontEndError(f"the position of the batches must be something that JSON can hold: {error}") from None
+    return [_PREFIX.pack(_MAGIC, len(header), zlib.crc32(header)), header, *parts]
+
+
+def write(path: "str | os.PathLike", saved: Saved) -> None:
+    """Under another name, which is then the file's: there is the old one, or the new one, whole."""
+    path, pieces = os.fspath(path), pieces_of(saved)
+    try:
+        if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):  # such as /dev/null, which stays what it is
+            with open(path, "wb") as file:
+                file.writelines(pieces)
+        else:
+            _replace(path, pieces)
+    except OSError as error:
+        raise of_file(error, path) from None
+
+
+def _replace(path: str, pieces: Sequence[Any]) -> None:
     _remove_parts(path)
-    partial = f"{path}.part-{os.getpid()}-{os.urandom(4).hex()}"  # a signal's handler may save too
+    partial = f"{_stem(path)}.part-{os.getpid()}-{os.urandom(4).hex()}"  # a signal's handler may save too
     try:
         with open(partial, "wb") as file:
-            file.write(_PREFIX.pack(_MAGIC, len(header), zlib.crc32(header)))
-            file.write(header)
-            file.writelines(parts)
+            file.writelines(pieces)
             file.flush()
             os.fsync(file.fileno())
         os.replace(partial, path)
-    except BaseException as error:
-        if os.path.exists(partial):
+    except BaseException:
+        with contextlib.suppress(OSError):
             os.unlink(partial)
-        if isinstance(error, OSError) and error.filename is None:  # a full disk does not say whose
-            error.filename = path
         raise
 
 
-def _remove_parts(path: str) -> None:
-    """What processes that were killed have left of the same file."""
+def _stem(path: str) -> str:
+    """What the names of a file's parts begin with."""
     folder, name = os.path.split(path)
-    for found in os.listdir(folder or "."):
-        part = re.fullmatch(re.escape(name) + r"\.part-(\d+)-[0-9a-f]{8}", found)
-        if part:
-            try:
-                os.kill(int(part[1]), 0)
-            except ProcessLookupError:
-                with contextlib.suppress(FileNotFoundError):
+    return os.path.join(folder, os.fsdecode(os.fsencode(name)[:_LONGEST]))
+
+
+def _remove_parts(path: str) -> None:
+    """What processes that were killed have left of the same file, as far as it can be removed."""
+    folder, name = os.path.split(_stem(path))
+    with contextlib.suppress(OSError):
+        for found in os.listdir(folder or "."):
+            part = re.fullmatch(re.escape(name) + r"\.part-(\d+)-[0-9a-f]{8}", found)
+            if part:
+                try:
+                    os.kill(int(part[1]), 0)
+                except ProcessLookupError:
                     os.unlink(os.path.join(folder, found))
-            except PermissionError:  # another user's process
-                pass
+                except (PermissionError, OverflowError):  # another user's process; no number of one
+                    pass
 
 
 def read(path: "str | os.PathLike", like: Mapping[str, np.ndarray]) -> Saved:
     """What was written, for a program with tensors like these. Raises FrontEndError if it is not whole, or another's."""
-    with open(path, "rb") as file:
-        return parse(file.read(), os.fspath(path), like)
+    return parse(content_of(path), os.fspath(path), like)
+
+
+def content_of(path: "str | os.PathLike") -> bytes:
+    """The file's bytes."""
+    return _content(os.fspath(path))
 
 
 def parse(content: bytes, path: str, like: Mapping[str, np.ndarray]) -> Saved:

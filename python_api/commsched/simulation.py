@@ -138,7 +138,7 @@ def simulate(plan: Union[bytes, str, os.PathLike, object], *, steps: Optional[in
     lines.append(f"every_rank {int(every_rank)}")
     lines.append(f"in_order {int(in_order)}")
     lib = library()
-    answer = lib.cs_simulate(data, len(data), "\n".join(lines).encode())
+    answer = lib.cs_simulate(data, len(data), os.fsencode("\n".join(lines)))
     if answer is None:
         raise RuntimeFailure(lib.cs_last_error().decode(errors="replace"))
     return _from_json(json.loads(answer))

@@ -11,9 +11,9 @@ import re
 import shutil
 import subprocess
 import tempfile
-from typing import Any, Sequence
+from typing import Any, Optional, Sequence
 
-from .errors import RefusedProgram, ToolError
+from .errors import RefusedProgram, ToolError, of_file
 from .strategy import AllReduce, Strategy
 
 
@@ -22,7 +22,7 @@ def find(name: str) -> str:
     sources."""
     folder = os.environ.get("COMMSCHED_BIN")
     if folder:
-        candidate = pathlib.Path(folder) / name
+        candidate = pathlib.Path(folder).absolute() / name
         if candidate.exists():
             return str(candidate)
         raise ToolError(f"COMMSCHED_BIN is {folder}, which has no {name}")
@@ -31,7 +31,7 @@ def find(name: str) -> str:
         return str(installed)
     found = shutil.which(name)
     if found:
-        return found
+        return os.path.abspath(found)
     built = pathlib.Path(__file__).resolve().parents[2] / "build" / "release" / "bin" / name
     if built.exists():
         return str(built)
@@ -44,8 +44,8 @@ def call(command: list[str], **options: Any) -> "subprocess.CompletedProcess[Any
     return subprocess.run(command, capture_output=True, env={**os.environ, "COMMSCHED_STARTED_BY": str(os.getpid())}, **options)
 
 
-def _run(command: list[str], data: bytes) -> bytes:
-    done = call(command, input=data)
+def _run(command: list[str], data: bytes, folder: Optional[str] = None) -> bytes:
+    done = call(command, input=data, cwd=folder)
     if done.returncode != 0:
         message = done.stderr.decode(errors="replace").strip()
         raise ToolError(f"{os.path.basename(command[0])} failed ({done.returncode}): {message}")
@@ -67,22 +67,25 @@ def libdevice() -> str | None:
     return next((str(path) for path in found if path.exists()), None)
 
 
-def lower(text: str, level: int, strategy: Strategy = AllReduce(), costs: Sequence[str] = ()) -> str:
-    """Level-0 text to the text of a later level."""
-    return _run([find("cs-opt"), *strategy.pipeline(level, costs), "-"], text.encode()).decode()
+def lower(text: str, level: int, strategy: Strategy = AllReduce(), costs: Sequence[str] = (), folder: Optional[str] = None) -> str:
+    """Level-0 text to the text of a later level. folder: in which files of costs lie that have names only."""
+    return _run([find("cs-opt"), *strategy.pipeline(level, costs), "-"], text.encode(), folder).decode()
 
 
 _CUDA = re.compile(r"^ *cs\.cluster .*device = <kind = cuda", re.M)
 
 
-def plan(text: str, strategy: Strategy = AllReduce(), costs: Sequence[str] = ()) -> bytes:
-    """Level-0 text to the bytes of a plan file."""
-    scheduled = lower(text, 2, strategy, costs)
-    with tempfile.TemporaryDirectory() as folder:
-        path, library = os.path.join(folder, "plan"), libdevice() if _CUDA.search(scheduled) else None
+def plan(text: str, strategy: Strategy = AllReduce(), costs: Sequence[str] = (), folder: Optional[str] = None) -> bytes:
+    """Level-0 text to the bytes of a plan file; folder as of lower()."""
+    scheduled = lower(text, 2, strategy, costs, folder)
+    with tempfile.TemporaryDirectory(prefix="commsched-", ignore_cleanup_errors=True) as own:
+        path, library = os.path.join(own, "plan"), libdevice() if _CUDA.search(scheduled) else None
         named = [f"--libdevice={library}"] if library else []
         _run([find("cs-translate"), "--mlir-to-plan", *named, "-", "-o", path], scheduled.encode())
-        return pathlib.Path(path).read_bytes()
+        try:
+            return pathlib.Path(path).read_bytes()
+        except OSError as error:
+            raise of_file(error, path) from None
 
 
 def check(text: str, strategy: Strategy = AllReduce()) -> None:

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdint>
@@ -46,8 +47,12 @@ struct Unfinished {
 
 absl::StatusOr<Unfinished> MakeUnfinished(const std::string &path) {
   static std::atomic<uint64_t> number{0};
+  // Names have at most 255 bytes, and this one is longer than that of the file.
+  constexpr size_t kLongest = 200;
+  const size_t begin = path.rfind('/') + 1;  // 0 without a folder
+  const std::string stem = path.substr(0, begin + std::min(path.size() - begin, kLongest));
   while (true) {
-    std::string name = absl::StrCat(path, kUnfinished, getpid(), "-", number++);
+    std::string name = absl::StrCat(stem, kUnfinished, getpid(), "-", number++);
     const int fd = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0 && errno == EEXIST) continue;
     if (fd < 0) return SystemError(path, "cannot be written");
@@ -117,7 +122,12 @@ absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(
   int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return SystemError(path, "cannot be opened");
   struct stat info;
-  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+  if (fstat(fd, &info) != 0) {
+    absl::Status status = SystemError(path, "cannot be opened");
+    close(fd);
+    return status;
+  }
+  if (!S_ISREG(info.st_mode)) {
     close(fd);
     return absl::InvalidArgumentError(absl::StrCat(path, ": is not a file"));
   }
@@ -126,8 +136,9 @@ absl::StatusOr<std::shared_ptr<const MappedFile>> MappedFile::Open(
   if (file->size_ != 0) {
     void *p = mmap(nullptr, file->size_, PROT_READ, MAP_PRIVATE, fd, 0);
     if (p == MAP_FAILED) {
+      absl::Status status = SystemError(path, "cannot be mapped");
       close(fd);
-      return SystemError(path, "cannot be mapped");
+      return status;
     }
     file->data_ = static_cast<const char *>(p);
     AddMapping(file->data_, file->size_, path);
@@ -150,6 +161,26 @@ const char *MappedFileAt(const void *address) {
     if (entry->begin != entry->end && at >= entry->begin && at / kPage * kPage < entry->end)
       return entry->path;
   return nullptr;
+}
+
+absl::StatusOr<std::string> ReadWhole(const std::string &path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return SystemError(path, "cannot be read");
+  std::string bytes;
+  char piece[1 << 16];
+  while (true) {
+    const ssize_t n = read(fd, piece, sizeof(piece));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) {
+      absl::Status status = SystemError(path, "cannot be read");
+      close(fd);
+      return status;
+    }
+    if (n == 0) break;
+    bytes.append(piece, size_t(n));
+  }
+  close(fd);
+  return bytes;
 }
 
 void RemoveUnfinished(const std::string &folder) {

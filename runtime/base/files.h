@@ -36,6 +36,9 @@ class MappedFile {
 // signals, of SIGBUS above all: a page is gone with its part of the file.
 const char *MappedFileAt(const void *address);
 
+// The bytes of what can be read once, such as a pipe. Errors name the path.
+absl::StatusOr<std::string> ReadWhole(const std::string &path);
+
 // Writes the pieces one after the other to a temporary file beside `path`,
 // flushes it to the disk and renames it: `path` is the old file or the whole
 // new one, never a part. What is there and no file, such as /dev/null, is written to.

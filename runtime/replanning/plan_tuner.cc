@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
-#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -13,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
+#include "runtime/base/files.h"
 #include "runtime/core/plan_trials.h"
 
 namespace commsched::runtime {
@@ -30,10 +29,9 @@ std::string NameOf(absl::string_view path) {
 }
 
 absl::StatusOr<std::string> Read(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string bytes(std::istreambuf_iterator<char>(file), {});
-  if (!file) return absl::NotFoundError(absl::StrCat("cannot read plan '", path, "'"));
-  return bytes;
+  absl::StatusOr<std::string> bytes = ReadWhole(path);
+  if (bytes.ok()) return bytes;
+  return absl::Status(bytes.status().code(), absl::StrCat("cannot read plan '", path, "': ", bytes.status().message()));
 }
 
 // Called by the thread of rank 0 that leads.

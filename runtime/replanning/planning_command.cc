@@ -13,8 +13,6 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <fstream>
-#include <iterator>
 #include <thread>
 #include <utility>
 
@@ -34,11 +32,6 @@ constexpr char kShell[] =
 
 std::string Quoted(const std::string &path) {
   return absl::StrCat("'", absl::StrReplaceAll(path, {{"'", "'\\''"}}), "'");
-}
-
-std::string ReadAll(const std::string &path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string(std::istreambuf_iterator<char>(file), {});
 }
 
 // The last lines of what was written, as one.
@@ -150,7 +143,7 @@ absl::Status Await(pid_t pid, const PlanningCommandOptions &options,
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return absl::OkStatus();
-  const std::string said = EndOf(ReadAll(log));
+  const std::string said = EndOf(ReadWhole(log).value_or(""));
   return absl::InternalError(absl::StrCat(
       "the command ",
       WIFSIGNALED(status) ? absl::StrCat("was ended by signal ", WTERMSIG(status))

@@ -78,3 +78,30 @@ def test_tools_whose_output_is_closed(tmp_path, name, arguments):
     done = subprocess.run([tool(name), *arguments, source], stderr=subprocess.PIPE, text=True, timeout=TIME_LIMIT,
                           preexec_fn=lambda: os.close(1), check=False)
     assert done.returncode == 1 and done.stderr == "error: cannot write stdout: Bad file descriptor\n"
+
+
+@pytest.mark.parametrize("name", ["x" * 255, "50%/%s %%%%%%%%", "é\n' \\\""], ids=["long", "percent", "odd"])
+def test_any_name(linear_data, tmp_path, name):
+    """Of a file that was there already, too."""
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    for old in (False, True):
+        scheduled = subprocess.run([tool("cs-opt"), "--cs-all-reduce-pipeline", EXAMPLES / "linear.mlir"], check=True, capture_output=True,
+                                   timeout=TIME_LIMIT).stdout
+        subprocess.run([tool("cs-opt"), "--cs-all-reduce-pipeline", EXAMPLES / "linear.mlir", "-o", path], check=True, timeout=TIME_LIMIT)
+        assert path.read_bytes() == scheduled
+        subprocess.run([tool("cs-translate"), "--mlir-to-plan", "-", "-o", path], input=scheduled, check=True, timeout=TIME_LIMIT)
+        (tmp_path / "plan").write_bytes(path.read_bytes())
+        for option in ("--save-params", "--checkpoint", "--trace", "--profile"):
+            expect_success(run(tmp_path / "plan", *linear_data, "--steps", 6, option, path))
+            assert path.stat().st_size and not [left for left in os.listdir(path.parent) if "unfinished" in left]
+        if not old:
+            path.write_bytes(b"old")
+
+
+def test_folders_in_the_place_of_files(linear, linear_data, tmp_path):
+    for option in ("--tune", "--resume", "--predicted"):
+        more = ["--report", tmp_path / "r.html"] if option == "--predicted" else []
+        data = linear_data[2:] if option == "--resume" else linear_data
+        expect_error(run(linear[2], *data, "--steps", 3, option, tmp_path, *more), str(tmp_path))
+    expect_error(run(linear[2], *linear_data, "--steps", 3, "--tune", tmp_path), f"cannot read plan '{tmp_path}': {tmp_path}: cannot be read: Is a directory")

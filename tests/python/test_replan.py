@@ -55,7 +55,7 @@ def test_command_quotes_what_it_is_given(monkeypatch):
 def test_errors_of_the_compiler_are_passed_on(tmp_path, capsys):
     (tmp_path / "m.mlir").write_text("module {")
     (tmp_path / "c.json").write_text(json.dumps(calibration()))
-    assert main([str(tmp_path / "m.mlir"), "--profile", "none", "--calibration", str(tmp_path / "c.json"), "--plan",
+    assert main([str(tmp_path / "m.mlir"), "--profile", str(tmp_path / "c.json"), "--calibration", str(tmp_path / "c.json"), "--plan",
                  str(tmp_path / "plan")]) == 1
     assert "commsched.replan: cs-opt failed" in capsys.readouterr().err
     assert not (tmp_path / "plan").exists()

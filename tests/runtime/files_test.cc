@@ -19,6 +19,7 @@ namespace commsched::runtime {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using testing::TemporaryFolder;
 
 std::set<std::string> NamesIn(const std::string &folder) {
@@ -42,6 +43,26 @@ TEST(FilesTest, OnlyWhatNobodyWritesIsRemoved) {
   // The first file that is written beside it does the same.
   ASSERT_TRUE(WriteFileAtomically(folder / "kept", {"new"}).ok());
   EXPECT_THAT(NamesIn(folder / ""), ElementsAre("kept"));
+}
+
+TEST(FilesTest, AnyNameThatAFileMayHave) {
+  TemporaryFolder folder;
+  const std::string name(255, 'x');
+  for (const char *bytes : {"old", "new"}) {
+    ASSERT_TRUE(CheckWritable(folder / name).ok());
+    ASSERT_TRUE(WriteFileAtomically(folder / name, {bytes}).ok());
+    EXPECT_EQ(ReadWhole(folder / name).value(), bytes);
+  }
+  EXPECT_THAT(NamesIn(folder / ""), ElementsAre(name));
+  EXPECT_THAT(WriteFileAtomically(folder / (name + "x"), {"new"}).message(), HasSubstr("File name too long"));
+  EXPECT_THAT(NamesIn(folder / ""), ElementsAre(name));
+}
+
+TEST(FilesTest, WhatCannotBeReadIsNamed) {
+  TemporaryFolder folder;
+  EXPECT_EQ(ReadWhole(folder / "").status().message(), folder / "" + ": cannot be read: Is a directory");
+  EXPECT_EQ(ReadWhole(folder / "no").status().message(),
+            folder / "no" + ": cannot be read: No such file or directory");
 }
 
 TEST(FilesTest, AKilledWriterLeavesNothingForLong) {

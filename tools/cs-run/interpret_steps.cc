@@ -10,10 +10,9 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <fstream>
-#include <sstream>
 
 #include "absl/strings/str_cat.h"
+#include "runtime/base/files.h"
 
 extern char **environ;
 
@@ -83,11 +82,8 @@ absl::StatusOr<runtime::TensorFile> InterpretSteps(const std::string &module,
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    std::ifstream file(files.errors);
-    std::stringstream text;
-    text << file.rdbuf();
     return absl::InvalidArgumentError(absl::StrCat(
-        module, " could not be interpreted: ", text.str()));
+        module, " could not be interpreted: ", runtime::ReadWhole(files.errors).value_or("")));
   }
   return runtime::ReadSafetensors(files.output);
 }

@@ -23,6 +23,13 @@ struct File {
   std::string path;
 };
 
+// By which two are compared. Where the disk does not say where a path leads, it is the path.
+std::filesystem::path Canonical(const std::string &path) {
+  std::error_code error;
+  const auto found = std::filesystem::weakly_canonical(path, error);
+  return error ? std::filesystem::path(path) : found;
+}
+
 // Of files that are replaced: what another option wrote, or what is read, would be lost.
 absl::Status CheckDistinct(const Options &options, const std::vector<File> &written) {
   namespace fs = std::filesystem;
@@ -31,9 +38,9 @@ absl::Status CheckDistinct(const Options &options, const std::vector<File> &writ
   for (const File &file : written) {
     std::error_code error;
     if (fs::exists(file.path, error) && !fs::is_regular_file(file.path, error)) continue;
-    const fs::path path = fs::weakly_canonical(file.path, error);
+    const fs::path path = Canonical(file.path);
     for (const File &other : all)
-      if (!other.path.empty() && path == fs::weakly_canonical(other.path, error))
+      if (!other.path.empty() && path == Canonical(other.path))
         return absl::InvalidArgumentError(absl::StrCat(
             file.option, " must be another file than ", other.option, ", got: ", file.path));
     all.push_back(file);

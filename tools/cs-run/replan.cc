@@ -2,10 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tools/cs-run/replan.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <utility>
@@ -21,12 +24,16 @@ namespace {
 
 using runtime::ReplanEvent;
 
+// What people read later: a run goes on without it.
 void Append(const std::string &folder, const std::string &line) {
   mkdir(folder.c_str(), 0777);
-  if (std::FILE *file = std::fopen((folder + "/events.json").c_str(), "a")) {
-    std::fputs(line.c_str(), file);
-    std::fclose(file);
-  }
+  const std::string path = folder + "/events.json";
+  const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  const ssize_t written = fd < 0 ? -1 : write(fd, line.data(), line.size());
+  if (written != ssize_t(line.size()))
+    std::fprintf(stderr, "cs-run: warning: %s: cannot be written: %s\n", path.c_str(),
+                 std::strerror(written < 0 ? errno : ENOSPC));
+  if (fd >= 0) close(fd);
 }
 
 absl::Status CheckMeasures(const char *option, const Options &o) {

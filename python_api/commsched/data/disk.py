@@ -14,6 +14,7 @@ the folder must be on a local file system.
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import fcntl
 import hashlib
@@ -28,6 +29,7 @@ from typing import Callable, Optional
 import numpy as np
 
 from .structure import Layout, aligned
+from ..errors import of_file
 
 FORMAT = 1
 _MAGIC = b"CSsample"
@@ -65,12 +67,18 @@ class Folder:
         self._key, self._budget = key, budget
         self.full: Optional[str] = None
         self.damaged = self.errors = 0
-        os.makedirs(self._path, exist_ok=True)
         self._about = about
-        self._open()
-        with self._ledger():
-            if self._alone():
-                self._recount()
+        self._thread_lock = threading.Lock()
+        self._ledger_file = self._users_file = -1
+        try:
+            os.makedirs(self._path, exist_ok=True)
+            self._open()
+            with self._ledger():
+                if self._alone():
+                    self._recount()
+        except OSError as error:
+            self.close()
+            raise self._named(error) from None
 
     def _open(self) -> None:
         self._token = os.urandom(6).hex()  # process numbers are not enough: containers have their own
@@ -87,7 +95,10 @@ class Folder:
         return int.from_bytes(os.pread(self._ledger_file, 8, 0).ljust(8, b"\0"), "little")
 
     def _add(self, size: int) -> None:
-        os.pwrite(self._ledger_file, max(0, self._used() + size).to_bytes(8, "little"), 0)
+        self._set_used(max(0, self._used() + size))
+
+    def _set_used(self, size: int) -> None:
+        os.pwrite(self._ledger_file, size.to_bytes(8, "little"), 0)
 
     def _alone(self) -> bool:
         """Whether no other process has the folder open. This one has, from now on."""
@@ -101,13 +112,11 @@ class Folder:
 
     def _recount(self) -> None:
         """Removes what dead processes left half written, and what is beyond the budget; counts the rest."""
-        about = os.path.join(self._path, "source.json")
-        if not os.path.exists(about):
-            with open(about, "w", encoding="utf-8") as file:
-                json.dump(self._about, file, indent=1)
-        found = []
+        about, found = os.path.join(self._path, "source.json"), []
         for folder in os.scandir(self._path):
             if not folder.is_dir():
+                if folder.name.endswith(".part"):
+                    os.unlink(folder.path)
                 continue
             for entry in os.scandir(folder.path):
                 if entry.name.isdigit():
@@ -120,13 +129,29 @@ class Folder:
                 break
             os.unlink(path)
             used -= size
-        os.pwrite(self._ledger_file, used.to_bytes(8, "little"), 0)
+        self._set_used(used)
+        if not os.path.exists(about):
+            part = f"{about}.{self._token}.part"
+            try:
+                with open(part, "w", encoding="utf-8") as file:
+                    json.dump(self._about, file, indent=1)
+                os.replace(part, about)
+            except OSError as error:  # it is for people
+                self._failed("write", about, error)
+                with contextlib.suppress(OSError):
+                    os.unlink(part)
 
     @property
     def used(self) -> int:
-        """Bytes of all samples in the folder, of all processes."""
-        with self._ledger():
-            return self._used()
+        """Bytes of all samples in the folder, of all processes. Raises OSError."""
+        try:
+            with self._ledger():
+                return self._used()
+        except OSError as error:
+            raise self._named(error) from None
+
+    def _named(self, error: OSError) -> OSError:
+        return error if error.filename is not None else of_file(error, self._path)
 
     def after_fork(self) -> None:
         """Files and locks of the child's own: a lock of the parent would be the child's too."""
@@ -235,13 +260,12 @@ class Folder:
             return False
         except OSError as error:
             self._failed("write", path, error)
-            try:
+            with contextlib.suppress(OSError):
+                os.unlink(part)
+            with contextlib.suppress(OSError):
                 if reserved:
                     with self._ledger():
                         self._add(-size)
-                os.unlink(part)
-            except OSError:
-                pass
             return False
 
     def _remove(self, path: str) -> None:
@@ -266,13 +290,17 @@ class Folder:
 
     def clear(self) -> None:
         """Removes all samples of this key."""
-        with self._ledger():
-            for folder in os.scandir(self._path):
-                if folder.is_dir():
-                    for file in os.scandir(folder.path):
-                        if file.name.isdigit():
-                            self._add(-file.stat().st_size)
-                            os.unlink(file.path)
+        try:
+            with self._ledger():
+                for folder in os.scandir(self._path):
+                    if folder.is_dir():
+                        for file in os.scandir(folder.path):
+                            if file.name.isdigit():
+                                size = file.stat().st_size
+                                os.unlink(file.path)
+                                self._add(-size)
+        except OSError as error:
+            raise self._named(error) from None
         self.full = None
 
 
