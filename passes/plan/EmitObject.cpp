@@ -227,9 +227,19 @@ static LogicalResult link(StringRef object, const CodeOptions &options,
       {std::nullopt, StringRef(messages), StringRef(messages)},
       /*SecondsToWait=*/300, /*MemoryLimit=*/0, &error);
   if (code != 0) {
-    auto text = llvm::MemoryBuffer::getFile(messages);
-    return emitError(loc, "linking fragments failed: ")
-           << error << (text ? (*text)->getBuffer().split('\n').first : "");
+    // `error` is of what could not be started, for the file of its messages perhaps; else
+    // the linker has written why.
+    std::string why = error;
+    if (!why.empty()) {
+      why += (Twine(", its messages go to ") + messages).str();
+    } else {
+      auto text = llvm::MemoryBuffer::getFile(messages);
+      why = text ? (*text)->getBuffer().split('\n').first.str()
+                 : (Twine(messages) + ": " + text.getError().message()).str();
+    }
+    if (why.empty())
+      why = "exit status " + std::to_string(code);
+    return emitError(loc, "linking fragments failed: ") << linker << ": " << why;
   }
   auto bytes = llvm::MemoryBuffer::getFile(output, /*IsText=*/false,
                                            /*RequiresNullTerminator=*/false);
