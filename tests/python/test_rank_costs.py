@@ -16,8 +16,8 @@ CALIBRATED = """
 import hashlib, json, pathlib, warnings
 warnings.simplefilter("error", commsched.GuessedCosts)
 program = make(calibrate=True, {strategy})
-(profile,), (links,) = (program._costs_of(job.size).profile, program._costs_of(job.size).calibration)
-profile, links = (json.loads(pathlib.Path(path).read_text()) for path in (profile, links))
+costs = program._costs_of(job.size)
+profile, links = (json.loads((pathlib.Path(costs.folder) / path).read_text()) for (path,) in (costs.profile, costs.calibration))
 print(json.dumps([sorted((p["role"], p["index"]) for p in profile["processes"]),
                   [(a["from"], a["to"]) for a in links["links"]], links["transport"]]))
 print(hashlib.sha256(program.mlir(2).encode()).hexdigest(), max(a["bits_per_s"] for a in links["links"]), program.mlir(2) != {guessed}.mlir(2))
