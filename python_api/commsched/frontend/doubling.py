@@ -41,11 +41,13 @@ class _Different(Exception):
 
 
 class Value(NamedTuple):
-    """What is known of a value: by which factor it is larger, and how it depends on the samples (mixing_rules.py)."""
+    """What is known of a value: by which factor it is larger, and how it depends on the samples (mixing_rules.py). lost: the equation behind which its
+    kind is not known any more."""
 
     factor: Factor
     kind: Kind
     known: Optional[Known] = None
+    lost: Any = None
 
 
 def _of_constant(one: Any, two: Any, e: Any = None, known: Optional[Known] = None) -> Value:
@@ -104,9 +106,12 @@ class _Walk:
             if e.primitive.name != f.primitive.name or len(e.invars) != len(f.invars) or len(e.outvars) != len(f.outvars):
                 raise _Different
             self.path.append(id(e))
-            found = self.equation(e, f, [value(v, w) for v, w in zip(e.invars, f.invars)])
+            given = [value(v, w) for v, w in zip(e.invars, f.invars)]
+            found = self.equation(e, f, given)
             self.path.pop()
+            lost = next((x.lost for x in given if x.kind is None and x.lost is not None), e)
             for v, w, x in zip(e.outvars, f.outvars, found, strict=True):
+                x = x._replace(lost=lost) if x.kind is None and x.lost is None else x
                 known[v] = x if dimension_of_samples(shape(v), shape(w)) is not None else x._replace(factor=UNKNOWN)
         return [value(v, w) for v, w in zip(a.outvars, b.outvars)]
 
