@@ -100,7 +100,7 @@ def split(e: Any, f: Any) -> "Optional[tuple[Any, ...]]":
     """The order of samples that a reshape has cut into so many micro-batches: (n, ...) to (k, n / k, ...). None if it does something else."""
     before, after = shape(e.invars[0]), shape(e.outvars[0])
     axis = dimension_of_samples(before, shape(f.invars[0]))
-    if axis != 0 or dimension_of_samples(after, shape(f.outvars[0])) != 1 or after[0] * after[1] != before[0] or e.params["dimensions"] is not None:
+    if axis != 0 or dimension_of_samples(after, shape(f.outvars[0])) != 1 or after[0] == 1 or after[0] * after[1] != before[0] or e.params["dimensions"] is not None:
         return None
     return ((("micro-batches", after[0]), True, True),)
 
