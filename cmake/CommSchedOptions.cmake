@@ -28,6 +28,11 @@ endif()
 include_directories(${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
 # Installed programs find MLIR where the build did.
 set(CMAKE_INSTALL_RPATH_USE_LINK_PATH ON)
+# As they are installed, programs of the build look for libraries of the project beside their folder,
+# and all have their paths from the beginning: those that are to be edited end in an empty entry, which
+# is the present folder, and whoever runs a tool in a hostile one loads its libraries.
+set(CMAKE_BUILD_WITH_INSTALL_RPATH ON)
+set(CMAKE_INSTALL_RPATH "$ORIGIN/../lib")
 
 # commsched_targets_below(<folder> <types> <out>): the targets made in a folder and
 # below it whose type is one of the names, as "EXECUTABLE|STATIC_LIBRARY".

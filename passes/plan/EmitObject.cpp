@@ -227,9 +227,29 @@ static LogicalResult link(StringRef object, const CodeOptions &options,
       {std::nullopt, StringRef(messages), StringRef(messages)},
       /*SecondsToWait=*/300, /*MemoryLimit=*/0, &error);
   if (code != 0) {
-    auto text = llvm::MemoryBuffer::getFile(messages);
-    return emitError(loc, "linking fragments failed: ")
-           << error << (text ? (*text)->getBuffer().split('\n').first : "");
+    // `error` is of what could not be started; else the linker has written why, unless it
+    // had no room for that.
+    std::string why = error;
+    if (why.empty()) {
+      auto text = llvm::MemoryBuffer::getFile(messages);
+      why = text ? (*text)->getBuffer().split('\n').first.str() : text.getError().message();
+    }
+    if (why.empty()) {
+      std::error_code full;
+      llvm::raw_fd_ostream os(messages, full, llvm::sys::fs::OF_Append);
+      if (!full) {
+        os << '\n';
+        os.close();
+        full = os.error();
+        os.clear_error(); // which would end the process with the stream
+      }
+      why = full ? full.message() : "exit status " + std::to_string(code);
+    }
+    // Not all of these name a file.
+    const StringRef folder = llvm::sys::path::parent_path(messages);
+    if (!StringRef(why).contains(folder))
+      why += (", files are in " + folder).str();
+    return emitError(loc, "linking fragments failed: ") << linker << ": " << why;
   }
   auto bytes = llvm::MemoryBuffer::getFile(output, /*IsText=*/false,
                                            /*RequiresNullTerminator=*/false);

@@ -8,13 +8,13 @@ import dataclasses
 import json
 import os
 import struct
-import tempfile
 from typing import Any, Mapping, Optional, Sequence
 
 import numpy as np
 
 from . import tools
 from .errors import CheckError, ToolError, of_file
+from .temporary import TemporaryFolder
 
 _DTYPES = {"float64": "F64", "float32": "F32", "float16": "F16", "bfloat16": "BF16", "int64": "I64", "int32": "I32",
            "int16": "I16", "int8": "I8", "bool": "BOOL", "uint64": "I64", "uint32": "I32", "uint16": "I16", "uint8": "I8"}
@@ -66,7 +66,7 @@ def write(path: str, pieces: Sequence[bytes]) -> None:
 def check(plan: bytes, level0: str, values: Mapping[str, np.ndarray],
           batches: Sequence[Mapping[str, np.ndarray]]) -> list[Checked]:
     """Runs cs-run --check-against. `values` before the first step; `batches`: global ones."""
-    with tempfile.TemporaryDirectory(prefix="commsched-", ignore_cleanup_errors=True) as folder:
+    with TemporaryFolder() as folder:
         path = {name: os.path.join(folder, name) for name in ("plan", "step.mlir", "init", "batch", "table")}
         write(path["plan"], [plan])
         write(path["step.mlir"], [level0.encode()])
@@ -87,7 +87,7 @@ def check(plan: bytes, level0: str, values: Mapping[str, np.ndarray],
             pass
         message = done.stderr.strip().removeprefix("cs-run: ")
         if table is None:
-            raise ToolError(f"cs-run failed ({done.returncode}): {message}")
+            raise ToolError(f"cs-run failed ({done.returncode}) in {folder}: {message}")
         if done.returncode != 0:
             raise CheckError(message, table)
         return table

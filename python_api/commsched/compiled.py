@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 import warnings
 from typing import Any, Callable, Optional
 
@@ -17,6 +16,7 @@ from .errors import FrontEndError
 from .frontend.base import Description
 from .notices import nothing_done, sends_nothing
 from .strategy import Strategy
+from .temporary import TemporaryFolder
 
 
 class CompiledStep:
@@ -107,7 +107,7 @@ class CompiledStep:
                 nothing_done("calibrate=True measures nothing with one worker, which has no link to another")
             return self._costs
         if workers not in self._measured:
-            description, folder = self._description(workers), tempfile.TemporaryDirectory(prefix="commsched-", ignore_cleanup_errors=True)
+            description, folder = self._description(workers), TemporaryFolder()
             plan = tools.plan(self._level0(workers, self._cluster(workers)), self.strategy.at(0)[0])
             batch = description.flatten("step", self._example())
             values = {slot.name: slot.initial for slot in description.slots}

@@ -9,7 +9,6 @@ import dataclasses
 import json
 import os
 import re
-import tempfile
 from typing import Any, Mapping, Sequence, Union
 
 import numpy as np
@@ -18,6 +17,7 @@ from . import tools
 from .arguments import check_switch, shown
 from .check import save, write
 from .errors import FrontEndError, ToolError
+from .temporary import TemporaryFolder
 
 _STEPS = 20  # that a profile is made of; the first ones do not count
 
@@ -85,7 +85,7 @@ def merged(profiles: "Sequence[bytes]") -> str:
 
 def kept(profile: str, calibration: str) -> "tuple[Costs, Any]":
     """Costs of what these files hold, and the folder in which they are."""
-    folder = tempfile.TemporaryDirectory(prefix="commsched-", ignore_cleanup_errors=True)
+    folder = TemporaryFolder()
     for name, text in (("profile.json", profile), ("calibration.json", calibration)):
         write(os.path.join(folder.name, name), [text.encode()])
     return _in(folder.name), folder

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import tempfile
 import warnings
 import weakref
 from typing import Any, Callable, Iterable, Mapping, Optional
@@ -27,6 +26,7 @@ from .running import Workers, check_global, length
 from .saved import Saved
 from .steps import Steps
 from .strategy import AllReduce, Strategy
+from .temporary import TemporaryFolder
 
 
 class Program(CompiledStep):
@@ -153,7 +153,7 @@ class Program(CompiledStep):
         if own is not None and not own.ending and own.of == (workers, strategy) and (replan == own.replan or not replan and stays):
             return own
         self.close()
-        folder = tempfile.TemporaryDirectory(prefix="commsched-", ignore_cleanup_errors=True) if replan else None
+        folder = TemporaryFolder() if replan else None
         options = self._replanning(workers, replan, strategy, folder) if replan else None
         session = self._open(workers, strategy, options)
         try:

@@ -19,7 +19,6 @@ import pathlib
 import shlex
 import statistics
 import sys
-import tempfile
 from typing import Any, Mapping, Optional, Sequence, Union
 
 import numpy as np
@@ -27,6 +26,7 @@ import numpy as np
 from .arguments import check_choice, check_integer, check_number, check_path, shown
 from .errors import FrontEndError, ToolError, of_file
 from .strategy import POLICIES, ParameterServers, Strategy
+from .temporary import TemporaryFolder
 from .tools import call, find
 
 
@@ -165,7 +165,7 @@ def plan(module: str, pipeline: str, profile: str, calibration: str, base: Optio
     module, output = os.path.abspath(module), os.path.abspath(output)
     written = output + ".part"
     # In the options of a pipeline, names are such that nothing of them must be quoted.
-    with tempfile.TemporaryDirectory(prefix="commsched-", ignore_cleanup_errors=True) as folder:
+    with TemporaryFolder() as folder:
         measured = _read(profile)
         options.append("profile=profile.json")
         _write(os.path.join(folder, "profile.json"), measured)

@@ -16,13 +16,13 @@ import os
 import pathlib
 import re
 import struct
-import tempfile
 import zlib
 from typing import Any, Mapping, Sequence
 
 import numpy as np
 
 from .errors import FrontEndError, RuntimeFailure, of_file
+from .temporary import TemporaryFolder
 
 _MAGIC = b"CSPROGR\1"  # the last byte is the version
 _PREFIX = struct.Struct("<8sQI")
@@ -48,14 +48,14 @@ def read_own(session: Any, workers: Sequence[int]) -> "tuple[bytes, ...]":
     """What these workers of a session have of their own; nothing if the plan has no such state. Raises Unwritten."""
     folder = None
     try:
-        with tempfile.TemporaryDirectory(prefix="commsched-", ignore_cleanup_errors=True) as folder:
+        with TemporaryFolder() as folder:
             path = os.path.join(folder, "state")
             session.save_rank_state(path)
             if f"state.step0.rank{workers[0]}" not in os.listdir(folder):
                 return ()
             return tuple(_content(f"{path}.step0.rank{r}") for r in workers)
     except OSError as error:
-        raise Unwritten(str(error)) from None
+        raise Unwritten(str(error if error.filename is not None or folder is None else of_file(error, folder))) from None
     except RuntimeFailure as error:
         if folder is not None and str(error).startswith(os.fsencode(folder).decode(errors="replace")):
             raise Unwritten(str(error)) from None
@@ -73,7 +73,7 @@ def write_own(session: Any, own: "tuple[bytes, ...]") -> None:
     """Gives it to the workers of a session."""
     if not own:
         return
-    with tempfile.TemporaryDirectory(prefix="commsched-", ignore_cleanup_errors=True) as folder:
+    with TemporaryFolder() as folder:
         path = os.path.join(folder, "state")
         for rank, content in enumerate(own):
             if not content:  # another process has it

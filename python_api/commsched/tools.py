@@ -10,11 +10,11 @@ import pathlib
 import re
 import shutil
 import subprocess
-import tempfile
 from typing import Any, Optional, Sequence
 
 from .errors import RefusedProgram, ToolError, of_file
 from .strategy import AllReduce, Strategy
+from .temporary import TemporaryFolder
 
 
 def find(name: str) -> str:
@@ -78,7 +78,7 @@ _CUDA = re.compile(r"^ *cs\.cluster .*device = <kind = cuda", re.M)
 def plan(text: str, strategy: Strategy = AllReduce(), costs: Sequence[str] = (), folder: Optional[str] = None) -> bytes:
     """Level-0 text to the bytes of a plan file; folder as of lower()."""
     scheduled = lower(text, 2, strategy, costs, folder)
-    with tempfile.TemporaryDirectory(prefix="commsched-", ignore_cleanup_errors=True) as own:
+    with TemporaryFolder() as own:
         path, library = os.path.join(own, "plan"), libdevice() if _CUDA.search(scheduled) else None
         named = [f"--libdevice={library}"] if library else []
         _run([find("cs-translate"), "--mlir-to-plan", *named, "-", "-o", path], scheduled.encode())

@@ -116,7 +116,7 @@ void ParameterServerImpl::Wake() {
     stall_.Progress();
   }
   waiters_.Changed();
-  if (sleeps_ && (machine_->Busy() || machine_->waiting() != watches_)) work_.Signal();
+  if (sleeps_ && (machine_->HasWork() || machine_->waiting() != watches_)) work_.Signal();
 }
 
 absl::Status ParameterServerImpl::Check(int trainer, uint32_t block) const {

@@ -154,7 +154,7 @@ class ParameterServerImpl : public ParameterServer {
   std::unique_ptr<Executor> executor_;
 
   Mutex mu_;
-  CondVar work_;  // for the server's thread
+  CondVar work_;                          // for the server's thread
   Waiters waiters_ ABSL_GUARDED_BY(mu_);  // callers
   // The server's thread waits; whether it would notice that nothing comes.
   bool sleeps_ ABSL_GUARDED_BY(mu_) = false;

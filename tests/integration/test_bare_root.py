@@ -1,7 +1,7 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Nothing of CUDA is needed to start: no binary asks for a library of it, and cs-run trains where there is nothing but the
-libraries that it names, looking for no other."""
+libraries that it names, looking for no other, and for none where it happens to be run."""
 import os
 import pathlib
 import re
@@ -50,6 +50,21 @@ def test_one_that_asks_is_found(tmp_path):
                         ("libplanted.so", ["-Wl,--no-as-needed", str(tmp_path / "libcuda.so.1")])):
         subprocess.run(["cc", "-shared", "-o", tmp_path / name, "-xc", os.devnull, "-xnone", *words], check=True)
     assert [name for name in needed(tmp_path / "libplanted.so") if CUDA.match(name)] == ["libcuda.so.1"]
+
+
+def places(path):
+    """Where it looks for libraries, beside where the system does. An empty one is the present folder."""
+    text = subprocess.run(["readelf", "-dW", path], capture_output=True, text=True, check=True).stdout
+    return [place for paths in re.findall(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]", text) for place in paths.split(":")]
+
+
+def test_no_library_is_looked_for_in_the_present_folder(tmp_path):
+    """Whoever has left one there would have it loaded."""
+    bad = lambda path: [place for place in places(path) if not place.startswith(("/", "$ORIGIN"))]
+    assert not {path.name: found for path in built() if (found := bad(path))}
+    for name, words in (("empty", "/usr/lib:"), ("relative", "lib")):
+        subprocess.run(["cc", "-shared", "-o", tmp_path / name, "-xc", os.devnull, f"-Wl,-rpath,{words}"], check=True)
+        assert bad(tmp_path / name)
 
 
 def libraries_of(path):

@@ -168,7 +168,8 @@ class Folder:
             self.full = self.full or "closed"
             for file in (self._ledger_file, self._users_file):
                 if file >= 0:
-                    os.close(file)
+                    with contextlib.suppress(OSError):  # of counts that the next one who opens the folder makes anew; it is closed
+                        os.close(file)
             self._ledger_file = self._users_file = -1
 
     # ---- samples -----------------------------------------------------------------------------
