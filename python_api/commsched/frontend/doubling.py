@@ -41,13 +41,11 @@ class _Different(Exception):
 
 
 class Value(NamedTuple):
-    """What is known of a value: by which factor it is larger, and how it depends on the samples (mixing_rules.py). lost: the equation behind which its
-    kind is not known any more."""
+    """What is known of a value: by which factor it is larger, and how it depends on the samples (mixing_rules.py)."""
 
     factor: Factor
     kind: Kind
     known: Optional[Known] = None
-    lost: Any = None
 
 
 def _of_constant(one: Any, two: Any, e: Any = None, known: Optional[Known] = None) -> Value:
@@ -106,12 +104,9 @@ class _Walk:
             if e.primitive.name != f.primitive.name or len(e.invars) != len(f.invars) or len(e.outvars) != len(f.outvars):
                 raise _Different
             self.path.append(id(e))
-            given = [value(v, w) for v, w in zip(e.invars, f.invars)]
-            found = self.equation(e, f, given)
+            found = self.equation(e, f, [value(v, w) for v, w in zip(e.invars, f.invars)])
             self.path.pop()
-            lost = next((x.lost for x in given if x.kind is None and x.lost is not None), e)
             for v, w, x in zip(e.outvars, f.outvars, found, strict=True):
-                x = x._replace(lost=lost) if x.kind is None and x.lost is None else x
                 known[v] = x if dimension_of_samples(shape(v), shape(w)) is not None else x._replace(factor=UNKNOWN)
         return [value(v, w) for v, w in zip(a.outvars, b.outvars)]
 

@@ -99,12 +99,10 @@ def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any]
     job = current()
     if job is not None and job.rank != 0:
         return
-
-    def unchecked(what: str, why: str) -> None:
-        warnings.warn(f"whether {what} are means over the samples of the batch could not be told of this step: {why}. If they are, this can be ignored: "
-                      "commsched.UncheckedSamples (docs/python.md, \"Losses that are no means\")", UncheckedSamples, stacklevel=3)
     if unknown is not None:
-        unchecked(f"the metrics of function {function!r}" if function else "the gradients", unknown)
+        what = f"the metrics of function {function!r}" if function else "the gradients"
+        warnings.warn(f"whether {what} are means over the samples of the batch could not be told of this step: {unknown}. If they are, this can be ignored: "
+                      "commsched.UncheckedSamples (docs/python.md, \"Losses that are no means\")", UncheckedSamples, stacklevel=2)
         return
 
     def warn(mixed: Mixed, what: str, then: str) -> None:
@@ -117,8 +115,6 @@ def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any]
     mixed = worst([_mixed(g) for g in gradients])
     if mixed is not None:
         warn(mixed, "the gradients are", "The parameters will not be those of one device on the whole batch")
-    elif (lost := next((v for v in gradients if v.kind is None), None)) is not None:
-        unchecked("the gradients", _lost(lost.lost, locate))
     for (role, name), value in made:
         if role != "metric":
             continue
@@ -129,13 +125,6 @@ def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any]
                           "parts is reported (docs/python.md, \"Losses that are no means\")", MixedSamples, stacklevel=2)
         elif mixed is None and (of := _mixed(value)) is not None:
             warn(of, what, f"The mean of those of {parts} parts is reported")
-
-
-def _lost(by: Any, locate: "Optional[Callable[[Any], Optional[str]]]") -> str:
-    """In words, behind which equation nothing is known."""
-    place = locate(by) if locate is not None and by is not None else None
-    name = by.params.get("name", by.primitive.name) if by is not None else "a constant"
-    return f"how what '{name}' makes{f' at {place}' if place else ''} depends on the samples is not known"
 
 
 def _compared(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any], batch: "Sequence[bool]", parts: int, automatic: bool,
