@@ -26,7 +26,7 @@ from .jax_gradient import gradient_p
 from .kinds import EACH, NONE, SUM, Blend, Kind, Mixed, Placed, Some, decided, joined
 from .mixing_rules import in_order
 from .mixing_rules import result as kind_of_result
-from .orders import Shuffled, by_order, factor_of, geometry, inverse, is_drawn, joined_again, order_of_sort, split, then
+from .orders import Shuffled, by_order, factor_of, geometry, inverse, is_drawn, joined_again, order_of_sort, reshaped, split, then, tiled
 from .places import Known, Moved, comes_again, computed, is_place
 
 
@@ -101,7 +101,7 @@ class _Walk:
                 return _of_constant(v.val, w.val) if isinstance(w, Literal) else Value(UNKNOWN, None)
             return known[v]
         for e, f in zip(a.eqns, b.eqns):
-            if e.primitive.name != f.primitive.name or len(e.invars) != len(f.invars):
+            if e.primitive.name != f.primitive.name or len(e.invars) != len(f.invars) or len(e.outvars) != len(f.outvars):
                 raise _Different
             self.path.append(id(e))
             found = self.equation(e, f, [value(v, w) for v, w in zip(e.invars, f.invars)])
@@ -125,11 +125,18 @@ class _Walk:
             return self.repeated(e, f, values)
         if name == "cond":
             return self.cond(e, f, values)
+        if name == "custom_linear_solve":
+            return self.solved(e, f, values)
         factors, kinds, known = [v.factor for v in values], [v.kind for v in values], [v.known for v in values]
         if name == "sort" or by_order(e, factors):
             ordered = self.ordered(e, f, values)
             if ordered is not None:
                 return ordered
+        if kinds[:1] == [EACH] or kinds and isinstance(kinds[0], Shuffled):
+            order = kinds[0].order if isinstance(kinds[0], Shuffled) else ()
+            merged = reshaped(e, f, order) if name == "reshape" else tiled(e, f, order) if name == "tile" else None
+            if merged is not None and not isinstance(factors[0], Place):
+                return [Value(factors[0], Shuffled(merged, e) if merged else EACH)]
         cut = name == "reshape" and (split(e, f) or joined_again(e, f, kinds[0]))
         if cut and (kinds[0] == EACH or isinstance(kinds[0], Shuffled)):
             return [Value(factors[0], in_order(kinds[0], cut, e, None))]
@@ -242,6 +249,12 @@ class _Walk:
             if new == carry:
                 return carry if go.kind == NONE and go.factor in SAME else [Value(UNKNOWN, None)] * len(carry)
             carry = new
+
+    def solved(self, e: Any, f: Any, values: "list[Value]") -> "list[Value]":
+        """A system of equations: by what solves it, which takes its own of the constants, and the right sides."""
+        counts = e.params["const_lengths"]
+        begin, sides = counts.matvec + counts.vecmat, values[sum(counts):]
+        return self.run(e.params["jaxprs"].solve, f.params["jaxprs"].solve, [*values[begin:begin + counts.solve], *sides])
 
     def cond(self, e: Any, f: Any, values: "list[Value]") -> "list[Value]":
         chosen = values[0]

@@ -31,16 +31,17 @@ SAME = (1.0, ZERO)
 
 # Of their first operand what it is times a factor; the shapes say where samples are.
 _LINEAR = {"neg", "copy", "copy_p", "convert_element_type", "reduce_precision", "transpose", "squeeze", "expand_dims", "real", "imag", "abs",
-           "stop_gradient", "device_put", "optimization_barrier", "psum", "conj", "rev"}
+           "stop_gradient", "device_put", "optimization_barrier", "psum", "conj", "rev", "name", "sharding_constraint"}
 _ADDED = {"add", "sub", "add_any"}
-_EQUAL = {"max", "min", "atan2"}  # operands must have one factor, which the result has
+_EQUAL = {"max", "min", "atan2", "complex"}  # operands must have one factor, which the result has
 _COMPARED = {"eq", "ne", "lt", "le", "gt", "ge"}
 # Where one factor means nothing else than being the same.
 _PLAIN = {"exp", "exp2", "log", "log1p", "expm1", "tanh", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh",
           "logistic", "erf", "erfc", "erf_inv", "lgamma", "digamma", "floor", "ceil", "round", "is_finite", "not", "and", "or", "xor", "pow",
           "rem", "nextafter", "clamp", "shift_left", "shift_right_logical", "shift_right_arithmetic", "population_count", "clz",
           "bitcast_convert_type", "argmax", "argmin", "random_wrap", "random_unwrap", "random_fold_in", "random_split", "random_seed",
-          "random_bits", "threefry2x32", "cs_worker_index", "reduce_and", "reduce_or", "is_nan"}
+          "random_bits", "threefry2x32", "cs_worker_index", "reduce_and", "reduce_or", "is_nan",
+          "igamma", "igammac", "igamma_grad_a", "random_gamma_grad", "regularized_incomplete_beta", "bessel_i0e", "bessel_i1e", "polygamma", "zeta"}
 
 
 def dimension_of_samples(one: Sequence[int], two: Sequence[int]) -> Optional[int]:
@@ -188,11 +189,14 @@ def _along_others(e: Any, f: Any, factors: "list[Factor]") -> Factor:
 
 
 def _joined(e: Any, factors: "list[Factor]") -> Factor:
+    return _columns(factors, [shape(v)[e.params["dimension"]] for v in e.invars])
+
+
+def _columns(factors: "list[Factor]", widths: "list[int]") -> Factor:
     places = [i for i, x in enumerate(factors) if isinstance(x, Place)]
     if len(places) != 1:
         return common(factors)
     at, others = places[0], [x for x in factors if not isinstance(x, Place)]
-    widths = [shape(v)[e.params["dimension"]] for v in e.invars]
     place = factors[at]
     alone = isinstance(place, Place) and place.column < 0 and widths[at] == 1 and _is_same(others)
     return place._replace(column=sum(widths[:at])) if isinstance(place, Place) and alone else UNKNOWN
@@ -203,6 +207,28 @@ def _broadcast(e: Any, f: Any, factors: "list[Factor]") -> Factor:
     if axis is None or axis >= 0 and e.params["broadcast_dimensions"][axis] != _of_result(e, f):
         return UNKNOWN
     return factors[0]
+
+
+def _stack(e: Any, f: Any, factors: "list[Factor]") -> Factor:
+    """Behind each other in a new dimension."""
+    axis, new = _samples(e, f, 0), e.params["axis"]
+    own = all(_samples(e, f, i) == axis for i in range(len(factors)))
+    if not own or axis is None or _of_result(e, f) != (axis if axis < new else axis + 1):
+        return UNKNOWN
+    return _columns(factors, [1] * len(factors)) if new == len(shape(e.outvars[0])) - 1 else common(factors)
+
+
+def _unstack(e: Any, f: Any, factors: "list[Factor]") -> Factor:
+    return UNKNOWN if _samples(e, f, 0) in (None, e.params["axis"]) else factors[0]
+
+
+def _tile(e: Any, f: Any, factors: "list[Factor]") -> Factor:
+    return factors[0] if e.params["reps"] == f.params["reps"] and _samples(e, f, 0) == _of_result(e, f) else UNKNOWN
+
+
+def _fft(e: Any, f: Any, factors: "list[Factor]") -> Factor:
+    axis = _samples(e, f, 0)
+    return UNKNOWN if axis is None or axis >= len(shape(e.invars[0])) - len(e.params["fft_lengths"]) else factors[0]
 
 
 def _iota(e: Any, f: Any, factors: "list[Factor]") -> Factor:
@@ -231,7 +257,7 @@ def _convolution(e: Any, f: Any, factors: "list[Factor]") -> Factor:
     groups, batches = e.params["feature_group_count"], e.params["batch_group_count"]
     if a < 0 and b < 0 or (a == numbers.lhs_spec[0] and b < 0 and batches == 1):
         return _times(*factors)
-    if a == numbers.lhs_spec[1] and b == numbers.rhs_spec[1] and groups == batches == 1:
+    if a == numbers.lhs_spec[1] and b == numbers.rhs_spec[1] and groups == 1:
         return _times(*factors, 2.0)
     if a < 0 and b == numbers.rhs_spec[0] and groups == batches == 1:
         return _times(*factors)
@@ -311,7 +337,7 @@ _RULES: "dict[str, Callable[..., Factor]]" = {
     "rsqrt": _power(lambda e: -0.5), "cbrt": _power(lambda e: 1 / 3), "square": _power(lambda e: 2), "sign": _sign,
     "reduce_sum": _reduce_sum, "reduce_max": _reduce_most, "reduce_min": _reduce_most, "reshape": _reshape, "select_n": _select,
     "slice": _along_others, "split": _along_others, "pad": _along_others, "concatenate": _along_others, "dynamic_slice": _along_others,
-    "dynamic_update_slice": _along_others, "broadcast_in_dim": _broadcast, "iota": _iota, "dot_general": _dot,
+    "dynamic_update_slice": _along_others, "broadcast_in_dim": _broadcast, "stack": _stack, "unstack": _unstack, "tile": _tile, "fft": _fft, "iota": _iota, "dot_general": _dot,
     "conv_general_dilated": _convolution, "reduce_window_sum": _windows, "reduce_window_max": _windows, "reduce_window_min": _windows,
     "select_and_scatter_add": _windows, "select_and_gather_add": _windows, "cumsum": _running, "cummax": _running, "cummin": _running,
     "cumlogsumexp": _running, "sort": _sort, "top_k": _top_k, "gather": _gather, "scatter": _scatter, "scatter-add": _scatter, "scatter_add": _scatter,

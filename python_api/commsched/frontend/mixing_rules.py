@@ -24,11 +24,11 @@ from .places import Known, Moved, moved, moves, own, own_rows
 
 
 _LINEAR = {"neg", "copy", "copy_p", "convert_element_type", "reduce_precision", "transpose", "squeeze", "expand_dims", "real", "imag", "stop_gradient",
-           "device_put", "optimization_barrier", "conj", "add", "sub", "add_any", "broadcast_in_dim"}
+           "device_put", "optimization_barrier", "conj", "add", "sub", "add_any", "broadcast_in_dim", "complex", "name", "sharding_constraint", "stack", "tile"}
 _REDUCE = {"reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "reduce_xor", "argmax", "argmin"}
 _ELEMENTWISE = (_PLAIN - _REDUCE | _COMPARED | {"max", "min", "abs", "sign", "integer_pow", "sqrt", "rsqrt", "cbrt", "square", "atan2"})
 # Whose structure doubling has a rule for, which knows where samples stay apart; what they compute of one sample is linear in the first operands.
-_APART = {"reshape", "slice", "split", "pad", "concatenate", "dynamic_slice", "dynamic_update_slice", "reduce_window_sum", "select_and_scatter_add", "cumsum"}
+_APART = {"reshape", "slice", "split", "unstack", "pad", "concatenate", "dynamic_slice", "dynamic_update_slice", "reduce_window_sum", "select_and_scatter_add", "cumsum"}
 _APART_NOT_LINEAR = {"reduce_window_max", "reduce_window_min", "select_and_gather_add", "cummax", "cummin", "cumlogsumexp", "cumprod", "top_k"}
 
 
@@ -229,6 +229,15 @@ def _with_shuffled(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], 
         by_places = result(e, f, [EACH if isinstance(k, Shuffled) else k for k in kinds], factors, known, factor, index)
         by_rows = _as_order(by_places) if isinstance(by_places, Moved) else None
         return in_order(first, by_rows, e, None) if by_rows else first if by_places == EACH else None
+    times = orders.merged(first.order)
+    if times > 1 and name == "reshape":
+        return None  # rows of several samples, of which some are not those of one part
+    if times > 1 and any(isinstance(k, Placed) or k == NONE for k in kinds):
+        again = [orders.same_if_merged(v, w, x, times) for v, w, x, k in zip(e.invars, f.invars, known or [None] * len(kinds), kinds) if isinstance(k, Placed) or k == NONE]
+        if name != "dot_general" and False in again:
+            return None
+        others = [k for k in others if not isinstance(k, Placed)] if all(again) else others
+        kinds = [NONE if isinstance(k, Placed) else k for k in kinds] if all(again) else kinds
     if any(isinstance(k, (Placed, Shifted, Moved, Some)) for k in others):
         return Mixed(e) if name not in _LINEAR and not first.drawn() and all(isinstance(k, Placed) for k in others) else None
     found = result(e, f, [EACH if isinstance(k, Shuffled) else k for k in kinds], factors, known if name == "dot_general" else (), factor, index)
@@ -283,6 +292,8 @@ def result(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "
         return mixed
     if None in kinds:
         return None
+    if name == "reshape" and (kinds[0] == SUM or isinstance(kinds[0], Blend)):
+        return kinds[0]  # wherever they stand then
     if all(k == NONE for k in kinds):
         samples = dimension_of_samples(shape(e.outvars[0]), shape(f.outvars[0]))
         chosen = name in ("slice", "dynamic_slice", "gather", "split") and samples is not None and samples >= 0 and factor is None
@@ -291,7 +302,7 @@ def result(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "
         return _with_shuffled(e, f, kinds, factors, known, factor, index)
     if name in ("gather", "scatter", "scatter-add", "scatter_add") and isinstance(factors[1], Place) and isinstance(kinds[1], Placed):
         kinds = [kinds[0], NONE, *kinds[2:]]  # each sample's own
-    if name == "concatenate" and isinstance(factor, Place):
+    if name in ("concatenate", "stack") and isinstance(factor, Place):
         return joined([k for k, x in zip(kinds, factors) if not isinstance(x, Place)], e)
     if all(k == NONE or isinstance(k, Placed) for k in kinds) and any(isinstance(k, Placed) for k in kinds):
         return _of_places(e, f, kinds)
@@ -351,8 +362,8 @@ def result(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "
         if name not in _RULES or not _known(e, f, factors):
             return None
         return joined(kinds, e) if name in _APART and (name != "select_and_scatter_add" or kinds[1] == NONE) else bent(kinds, e)
-    if name == "fft" and EACH in kinds and (_along(e, f) or 0) >= len(shape(e.invars[0])) - len(e.params["fft_lengths"]):
-        return Shifted(e)
+    if name == "fft":
+        return kinds[0] if _known(e, f, factors) else Shifted(e) if EACH in kinds else None
     if name in _MATRICES:
         axis, last = _along(e, f), len(shape(e.invars[0])) - 2
         if axis is None or any(dimension_of_samples(shape(v), shape(w)) is None for v, w in zip(e.outvars, f.outvars)):

@@ -8,6 +8,7 @@ added up over the samples does not depend on their order; what brings samples of
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple, Optional, Sequence
 
 import numpy as np
@@ -99,7 +100,7 @@ def split(e: Any, f: Any) -> "Optional[tuple[Any, ...]]":
     """The order of samples that a reshape has cut into so many micro-batches: (n, ...) to (k, n / k, ...). None if it does something else."""
     before, after = shape(e.invars[0]), shape(e.outvars[0])
     axis = dimension_of_samples(before, shape(f.invars[0]))
-    if axis != 0 or dimension_of_samples(after, shape(f.outvars[0])) != 1 or after[0] * after[1] != before[0] or e.params["dimensions"] is not None:
+    if axis != 0 or dimension_of_samples(after, shape(f.outvars[0])) != 1 or after[0] == 1 or after[0] * after[1] != before[0] or e.params["dimensions"] is not None:
         return None
     return ((("micro-batches", after[0]), True, True),)
 
@@ -113,7 +114,56 @@ def joined_again(e: Any, f: Any, kind: Any) -> "Optional[tuple[Any, ...]]":
 
 
 def is_split(order: "tuple[Any, ...]") -> bool:
-    return any(where[:1] == ("micro-batches",) for where, _, _ in order)
+    return any(where[:1] == ("micro-batches",) and forward for where, forward, _ in order)
+
+
+def merged(order: "tuple[Any, ...]") -> int:
+    """How often all samples stand there, one behind the other: of (k, n, ...) that has become (k * n, ...), such as tokens that stand in front of the
+    samples. 1 if it is not such an order."""
+    where, forward, _ = order[-1] if order else ((), True, True)
+    return int(where[1]) if where[:1] == ("micro-batches",) and not forward else 1
+
+
+def merged_by(order: "tuple[Any, ...]", times: int) -> "tuple[Any, ...]":
+    """The same, with so many times as many."""
+    k = merged(order) * times
+    return (*(order[:-1] if merged(order) > 1 else order), *([(("micro-batches", k), False, True)] if k > 1 else []))
+
+
+def reshaped(e: Any, f: Any, order: "tuple[Any, ...]") -> "Optional[tuple[Any, ...]]":
+    """The order of samples of this order, after a reshape that merges their dimension with those in front, or splits it again. None if it is another one."""
+    before, after = shape(e.invars[0]), shape(e.outvars[0])
+    a, b = dimension_of_samples(before, shape(f.invars[0])), dimension_of_samples(after, shape(f.outvars[0]))
+    if a is None or b is None or min(a, b) < 0 or e.params["dimensions"] is not None or is_split(order):
+        return None
+    one, two, k = math.prod(before[:a]), math.prod(after[:b]), merged(order)
+    if one == two and k == 1:
+        return None
+    if two and one % two == 0:
+        order = merged_by(order, one // two)
+    elif one and two % one == 0 and k % (two // one) == 0:
+        order = merged_by(order[:-1], k // (two // one))
+    else:
+        return None
+    return order if after[b] % merged(order) == 0 else None
+
+
+def tiled(e: Any, f: Any, order: "tuple[Any, ...]") -> "Optional[tuple[Any, ...]]":
+    """The same of what is there several times along the samples."""
+    axis, times = dimension_of_samples(shape(e.invars[0]), shape(f.invars[0])), e.params["reps"]
+    return None if axis is None or axis < 0 or times != f.params["reps"] or is_split(order) else merged_by(order, times[axis])
+
+
+def same_if_merged(v: Any, w: Any, known: Optional[Known], k: int) -> Optional[bool]:
+    """Whether a value comes again with every part where samples are merged so often; None if that is not known."""
+    axis, both = dimension_of_samples(shape(v), shape(w)), known.both() if known is not None else None
+    if axis is None or axis < 0 or both is None:
+        return True if axis == -1 else None
+    one, two = (np.moveaxis(np.asarray(x), axis, 0) for x in both)
+    if len(one) % k:
+        return False
+    one, two = (x.reshape(k, -1, *x.shape[1:]) for x in (one, two))
+    return bool((np.concatenate([one, one], 1) == two).all())
 
 
 def factor_of(e: Any, factors: Sequence[Any]) -> Any:

@@ -224,12 +224,26 @@ def _strided(op: Operation, of, size, stride, offset):
     return where
 
 
+def _of_each(x, where):
+    """The places in each part of x, of as many as there are first of `where`, if they are of its own and the same of all; else None."""
+    if where.ndim == 0 or where.size == 0 or x.size % len(where):
+        return None
+    rest = x.size // len(where)
+    begin = (np.arange(len(where)) * rest).reshape(-1, *[1] * (where.ndim - 1))
+    return where[0] if (where == where[0] + begin).all() and where[0].min() >= 0 and where[0].max() < rest else None
+
+
 @rule("aten.as_strided", "aten.as_strided_copy")
 def _as_strided(op: Operation, x, size, stride, storage_offset=None):
-    return jnp.take(x.reshape(-1), _strided(op, op.inputs[0], size, stride, storage_offset), mode="clip")
+    where = _strided(op, op.inputs[0], size, stride, storage_offset)
+    each = _of_each(x, where)
+    return jnp.take(x.reshape(-1), where, mode="clip") if each is None else jnp.take(x.reshape(len(where), -1), each, axis=1, mode="clip")
 
 
 @rule("aten.as_strided_scatter")
 def _as_strided_scatter(op: Operation, x, source, size, stride, storage_offset=None):
     where = _strided(op, op.inputs[0], size, stride, storage_offset)
+    each = _of_each(x, where)
+    if each is not None:
+        return x.reshape(len(where), -1).at[:, each].set(source.astype(x.dtype)).reshape(x.shape)
     return x.reshape(-1).at[where].set(source.astype(x.dtype)).reshape(x.shape)
