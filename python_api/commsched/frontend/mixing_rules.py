@@ -233,11 +233,11 @@ def _with_shuffled(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], 
     if times > 1 and name == "reshape":
         return None  # rows of several samples, of which some are not those of one part
     if times > 1 and any(isinstance(k, Placed) or k == NONE for k in kinds):
-        again = [orders.same_if_merged(v, w, x, times) for v, w, x, k in zip(e.invars, f.invars, known or [None] * len(kinds), kinds) if isinstance(k, Placed) or k == NONE]
-        if name != "dot_general" and False in again:
+        alike = [orders.same_if_merged(v, w, x, times) for v, w, x, k in zip(e.invars, f.invars, known or [None] * len(kinds), kinds) if isinstance(k, Placed) or k == NONE]
+        if name != "dot_general" and False in alike:
             return None
-        others = [k for k in others if not isinstance(k, Placed)] if all(again) else others
-        kinds = [NONE if isinstance(k, Placed) else k for k in kinds] if all(again) else kinds
+        others = [k for k in others if not isinstance(k, Placed)] if all(alike) else others
+        kinds = [NONE if isinstance(k, Placed) else k for k in kinds] if all(alike) else kinds
     if any(isinstance(k, (Placed, Shifted, Moved, Some)) for k in others):
         return Mixed(e) if name not in _LINEAR and not first.drawn() and all(isinstance(k, Placed) for k in others) else None
     found = result(e, f, [EACH if isinstance(k, Shuffled) else k for k in kinds], factors, known if name == "dot_general" else (), factor, index)

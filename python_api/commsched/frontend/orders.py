@@ -120,7 +120,9 @@ def is_split(order: "tuple[Any, ...]") -> bool:
 def merged(order: "tuple[Any, ...]") -> int:
     """How often all samples stand there, one behind the other: of (k, n, ...) that has become (k * n, ...), such as tokens that stand in front of the
     samples. 1 if it is not such an order."""
-    where, forward, _ = order[-1] if order else ((), True, True)
+    if not order:
+        return 1
+    where, forward, _ = order[-1]
     return int(where[1]) if where[:1] == ("micro-batches",) and not forward else 1
 
 
