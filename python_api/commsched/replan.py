@@ -24,6 +24,7 @@ from typing import Any, Mapping, Optional, Sequence, Union
 import numpy as np
 
 from .arguments import check_choice, check_integer, check_number, check_path, shown
+from .check import write
 from .errors import FrontEndError, ToolError, of_file
 from .strategy import POLICIES, ParameterServers, Strategy
 from .temporary import TemporaryFolder
@@ -168,11 +169,11 @@ def plan(module: str, pipeline: str, profile: str, calibration: str, base: Optio
     with TemporaryFolder() as folder:
         measured = _read(profile)
         options.append("profile=profile.json")
-        _write(os.path.join(folder, "profile.json"), measured)
+        write(os.path.join(folder, "profile.json"), [measured.encode()])
         merged = merge_calibration(json.loads(_read(calibration)), json.loads(_read(base)) if base else None)
         if merged is not None:
             options.append("calibration=links.json")
-            _write(os.path.join(folder, "links.json"), json.dumps(merged))
+            write(os.path.join(folder, "links.json"), [json.dumps(merged).encode()])
         try:
             for command in ([find("cs-opt"), f"{name}={' '.join(options)}", module, "-o", "scheduled.mlir"],
                             [find("cs-translate"), "--mlir-to-plan", "scheduled.mlir", "-o", written]):
@@ -190,13 +191,6 @@ def plan(module: str, pipeline: str, profile: str, calibration: str, base: Optio
 def _read(path: str) -> str:
     try:
         return pathlib.Path(path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise of_file(error, path) from None
-
-
-def _write(path: str, text: str) -> None:
-    try:
-        pathlib.Path(path).write_text(text, encoding="utf-8")
     except OSError as error:
         raise of_file(error, path) from None
 
