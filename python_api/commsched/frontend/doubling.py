@@ -136,10 +136,10 @@ class _Walk:
             order = kinds[0].order if isinstance(kinds[0], Shuffled) else ()
             merged = reshaped(e, f, order) if name == "reshape" else tiled(e, f, order) if name == "tile" else None
             if merged is not None and not isinstance(factors[0], Place):
-                return [Value(factors[0], Shuffled(merged, e) if merged else EACH)]
+                return [Value(factors[0], Shuffled(merged, e, getattr(kinds[0], "rows", 1)) if merged else EACH)]
         cut = name == "reshape" and (split(e, f) or joined_again(e, f, kinds[0]))
         if cut and (kinds[0] == EACH or isinstance(kinds[0], Shuffled)):
-            return [Value(factors[0], in_order(kinds[0], cut, e, None))]
+            return [Value(factors[0], in_order(kinds[0], cut, e, f, None))]
         finite = _of_finite(e, values)
         if finite is not UNKNOWN:
             return [Value(finite, NONE)]
@@ -155,6 +155,8 @@ class _Walk:
         if e.primitive.name == "split":
             return [Value(factor, kind_of_result(e, f, kinds, factors, known, factor, i)) for i in range(len(e.outvars))]
         kind = kind_of_result(e, f, kinds, factors, known, factor)
+        if not orders.to_be_expected(kinds, kind):
+            factor = UNKNOWN
         if factor is UNKNOWN and isinstance(kind, Moved) and kind.twice():
             factor = common([x for x, k in zip(factors, kinds) if k == EACH or isinstance(k, Moved)])
         if factor is UNKNOWN and name == "dot_general" and (kind == EACH or isinstance(kind, Shuffled)) and NONE in kinds:
@@ -170,10 +172,10 @@ class _Walk:
                 return None
             of = 0 if e.primitive.name == "gather" else 2
             same = orders.uniform(e.invars[of], f.invars[of], factors[of], known[of])
-            kind = in_order(kinds[of], at.order if of == 0 else inverse(at.order), e, same)
+            kind = in_order(kinds[of], at.order if of == 0 else inverse(at.order), e, f, same)
             if e.primitive.name in ("scatter-add", "scatter_add"):
                 kind = joined([kinds[0], kind], e)
-            return [Value(factor_of(e, factors), kind)]
+            return [Value(factor_of(e, factors) if orders.to_be_expected([at], kind) else UNKNOWN, kind)]
         order = order_of_sort(e, f, kinds, factors, known, tuple(self.path))
         if order is None:
             return None
@@ -185,7 +187,8 @@ class _Walk:
                 return Value(Place(-1, found), NONE if found and is_drawn(found) else Mixed(e) if found else Placed(e))
             if i < e.params["num_keys"] and kinds[i] == NONE:
                 return Value(factors[i], None)  # random numbers from the smallest to the largest
-            return Value(factors[i], in_order(kinds[i], order, e, orders.uniform(e.invars[i], f.invars[i], factors[i], known[i])))
+            kind = in_order(kinds[i], order, e, f, orders.uniform(e.invars[i], f.invars[i], factors[i], known[i]))
+            return Value(factors[i] if orders.to_be_expected([Place(-1, order or ())], kind) else UNKNOWN, kind)
         return [of_operand(i) for i in range(len(values))]
 
     def scan(self, e: Any, f: Any, values: "list[Value]") -> "list[Value]":

@@ -171,14 +171,15 @@ def _as_order(rows: Moved) -> "Optional[tuple[Any, ...]]":
     return ((("places", rows.one, rows.two), True, True),) if complete else None
 
 
-def in_order(kind: Kind, order: "tuple[Any, ...]", e: Any, same: Optional[bool]) -> Kind:
+def in_order(kind: Kind, order: "tuple[Any, ...]", e: Any, f: Any, same: Optional[bool]) -> Kind:
     """Of rows that are put into an order. same: whether they are equal."""
     moved_before = _as_order(kind) if isinstance(kind, Moved) else None
     if moved_before is not None:
         kind = Shuffled(moved_before, e)
     if kind == EACH or isinstance(kind, Shuffled):
         order = then(kind.order if isinstance(kind, Shuffled) else (), order)
-        return Shuffled(order, e) if order else EACH
+        rows = shape(e.outvars[0])[dimension_of_samples(shape(e.outvars[0]), shape(f.outvars[0])) or 0]
+        return Shuffled(order, e, max(rows, kind.rows if isinstance(kind, Shuffled) else 1)) if order else EACH
     if kind == SUM or isinstance(kind, (Blend, Mixed)):
         return kind
     if kind == NONE and (same or is_drawn(order)) or isinstance(kind, Placed) and is_drawn(order):
@@ -228,7 +229,9 @@ def _with_shuffled(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], 
     if name in ("gather", "scatter", "scatter-add", "scatter_add") and isinstance(kinds[1], Placed):
         by_places = result(e, f, [EACH if isinstance(k, Shuffled) else k for k in kinds], factors, known, factor, index)
         by_rows = _as_order(by_places) if isinstance(by_places, Moved) else None
-        return in_order(first, by_rows, e, None) if by_rows else first if by_places == EACH else None
+        return in_order(first, by_rows, e, f, None) if by_rows else first if by_places == EACH else None
+    if name == "reshape" and not is_split(first.order) and orders.in_groups(e, f, first):
+        return Blend(e)
     times = orders.merged(first.order)
     if times > 1 and name == "reshape":
         return None  # rows of several samples, of which some are not those of one part
@@ -252,7 +255,7 @@ def _with_shuffled(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], 
         return found if found not in (EACH, SUM) else Blend(e) if linear else Mixed(e)
     again = _as_order(found) if isinstance(found, Moved) else None
     if again is not None:  # all of them, moved by their places
-        return in_order(first, again, e, None)
+        return in_order(first, again, e, f, None)
     if isinstance(found, (Moved, Some)):  # some of them: of those that are drawn, the mean is to be expected
         return None if first.drawn() or name not in ("slice", "dynamic_slice") else Mixed(e)
     if not first.drawn() and name not in _LINEAR and found in (EACH, SUM):

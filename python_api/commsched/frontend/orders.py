@@ -18,13 +18,28 @@ from .places import Known
 
 
 class Shuffled(NamedTuple):
-    """EACH, with the samples in this order. By `by`."""
+    """EACH, with the samples in this order. By `by`. rows: how many have been put into it, of which each may be cut further."""
 
     order: "tuple[Any, ...]"
     by: Any
+    rows: int = 1
 
     def drawn(self) -> bool:
         return is_drawn(self.order)
+
+
+def in_groups(e: Any, f: Any, kind: Shuffled) -> bool:
+    """Whether a reshape makes groups of rows that stand beside each other in this order only."""
+    axis = dimension_of_samples(shape(e.outvars[0]), shape(f.outvars[0]))
+    return axis is not None and axis >= 0 and shape(e.outvars[0])[axis] % kind.rows != 0
+
+
+def to_be_expected(kinds: "Sequence[Any]", result: Any) -> bool:
+    """Whether what is made of these kinds is, with each sample there twice, as large as if they were in their own order: not where those meet that an order
+    has put together."""
+    orders = [k.order for k in kinds if isinstance(k, (Place, Shuffled))]
+    alone = isinstance(result, (str, Shuffled))
+    return alone or all(is_drawn(order) and not any(where[:1] == ("micro-batches",) for where, _, _ in order) and result is not None for order in orders)
 
 
 def is_drawn(order: "tuple[Any, ...]") -> bool:
