@@ -23,6 +23,7 @@ from jax.extend.core import ClosedJaxpr, Literal
 from . import loops, orders
 from .doubling_rules import SAME, UNKNOWN, ZERO, Factor, Other, Place, common, constant, dimension_of_samples, result, shape
 from .jax_gradient import gradient_p
+from .jaxprs import closed
 from .kinds import EACH, NONE, SUM, Blend, Kind, Mixed, Placed, Some, decided, joined
 from .mixing_rules import in_order
 from .mixing_rules import result as kind_of_result
@@ -112,6 +113,8 @@ class _Walk:
 
     def equation(self, e: Any, f: Any, values: "list[Value]") -> "list[Value]":
         name = e.primitive.name
+        if not e.outvars:
+            return []  # a call of the host
         if e.primitive is gradient_p:
             self.gradients.append(values[0])
             return [values[0]._replace(kind=NONE, known=None)]  # the mean of all parts
@@ -280,10 +283,6 @@ def _placed(e: Any, values: "list[Value]", found: "list[Value]") -> "list[Value]
         return found
     before = [v.kind for v in values]
     return [v._replace(kind=v.kind._replace(by=e)) if isinstance(v.kind, (Blend, Mixed)) and v.kind not in before else v for v in found]
-
-
-def closed(jaxpr: Any) -> ClosedJaxpr:
-    return jaxpr if isinstance(jaxpr, ClosedJaxpr) else ClosedJaxpr(jaxpr, ())
 
 
 def followed(one: ClosedJaxpr, two: ClosedJaxpr) -> "tuple[list[Value], list[Value]]":

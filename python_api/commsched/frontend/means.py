@@ -14,9 +14,11 @@ from jax.extend.core import ClosedJaxpr
 
 from ..errors import FrontEndError, MixedSamples, UncheckedSamples
 from ..job import current
-from .doubling import Value, closed, followed
+from . import trial
+from .doubling import Value, followed
 from .doubling_rules import SAME, UNKNOWN, Factor, Other, shape
 from .jax_gradient import marking
+from .jaxprs import closed, inner
 from .kinds import DECIDED, NUMBER, PLACE, TOGETHER, Mixed, Some, worst
 from .places import Moved
 
@@ -29,11 +31,7 @@ def alike(one: ClosedJaxpr, two: ClosedJaxpr) -> bool:
     """Whether two traces have the same operations, which take all or some of their operands alike."""
     a, b = one.jaxpr.eqns, two.jaxpr.eqns
     return len(a) == len(b) and all(e.primitive.name == f.primitive.name and _cut(e) == _cut(f) and all(
-        alike(closed(x), closed(y)) for x, y in zip(_inner(e), _inner(f), strict=True)) for e, f in zip(a, b))
-
-
-def _inner(e: Any) -> "list[Any]":
-    return [x for v in e.params.values() for x in (v if isinstance(v, (tuple, list)) else (v,)) if hasattr(getattr(x, "jaxpr", x), "eqns")]
+        alike(closed(x), closed(y)) for x, y in zip(inner(e), inner(f), strict=True)) for e, f in zip(a, b))
 
 
 def _worse(values: "list[Value]", others: "list[Value]") -> "list[Value]":
@@ -79,10 +77,10 @@ def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any]
     if parts == 1:
         return
     try:
-        gradients, outputs = _compared(step, specs, batch, parts, automatic, function)
+        gradients, outputs, traces = _compared(step, specs, batch, parts, automatic, function)
         unknown = None if gradients or outputs else "its operations are others with more samples"
     except Exception as error:
-        gradients, outputs, unknown = [], [], f"it takes no other number of samples than that of a part ({_first_line(error)})"
+        gradients, outputs, traces, unknown = [], [], None, f"it takes no other number of samples than that of a part ({_first_line(error)})"
     for factor in [v.factor for v in gradients]:
         larger = _multiple(factor)
         if larger:
@@ -90,7 +88,7 @@ def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any]
                 f"the loss must be a mean over the samples of the batch, got: one whose gradients are {larger} when every sample is "
                 f"there twice; each of {parts} parts of the batch has a loss of its own, and gradients are their means. Divide a sum by "
                 "the number of samples that the step is given (x.shape[0])")
-    made = list(zip(results(), outputs))
+    made = list(zip(results(), outputs or [Value(UNKNOWN, None) for _ in results()]))
     for (role, name), value in made:
         if role == "updates" and _larger(value.factor):
             raise FrontEndError(
@@ -99,37 +97,46 @@ def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any]
     job = current()
     if job is not None and job.rank != 0:
         return
-    if unknown is not None:
+
+    def warn(what: str, why: str, then: str, not_a: str = "not a", place: Optional[str] = None) -> None:
+        warnings.warn(f"{f'{place}: ' if place else ''}{what} {not_a} mean over the samples of the batch: {why}. {then} "
+                      "(docs/python.md, \"Losses that are no means\")", MixedSamples, stacklevel=3)
+
+    def warn_mixed(mixed: Mixed, what: str, then: str) -> None:
+        place = locate(mixed.by) if locate is not None and mixed.by is not None else None
+        name = mixed.by.params.get("name", mixed.by.primitive.name) if mixed.by is not None else "a constant"
+        where_one_does = mixed.why == DECIDED
+        warn(what, f"what '{name}' makes {_WHY[mixed.why].format(parts=parts)}", f"Where one does, t{then[1:]}" if where_one_does else then,
+             "not for all data a" if where_one_does else "not a", place)
+    another, reported = "The parameters will not be those of one device on the whole batch", f"The mean of those of {parts} parts is reported"
+    mixed = worst([_mixed(g) for g in gradients])
+    not_known = [v.kind is None for v in gradients] + [role == "metric" and v.kind is None for (role, _), v in made]
+    tried = trial.differing(*traces, batch) if traces is not None and mixed is None and (unknown or any(not_known)) else None
+    other = sorted(made[i][0][1] for i in tried.gradients if made[i][0][0] != "metric") if tried is not None else []
+    if mixed is not None:
+        warn_mixed(mixed, "the gradients are", another)
+    elif other:
+        warn("the gradients are", f"tried with drawn numbers, those of parts come to another '{other[0]}' than that of the whole", another)
+    elif unknown is not None and (tried is None or not tried.means or not function):
         what = f"the metrics of function {function!r}" if function else "the gradients"
         warnings.warn(f"whether {what} are means over the samples of the batch could not be told of this step: {unknown}. If they are, this can be ignored: "
                       "commsched.UncheckedSamples (docs/python.md, \"Losses that are no means\")", UncheckedSamples, stacklevel=2)
-        return
-
-    def warn(mixed: Mixed, what: str, then: str) -> None:
-        then = f"Where one does, t{then[1:]}" if mixed.why == DECIDED else then
-        place = locate(mixed.by) if locate is not None and mixed.by is not None else None
-        name = mixed.by.params.get("name", mixed.by.primitive.name) if mixed.by is not None else "a constant"
-        not_a = "not for all data a" if mixed.why == DECIDED else "not a"
-        warnings.warn(f"{f'{place}: ' if place else ''}{what} {not_a} mean over the samples of the batch: what '{name}' makes {_WHY[mixed.why].format(parts=parts)}. "
-                      f"{then} (docs/python.md, \"Losses that are no means\")", MixedSamples, stacklevel=3)
-    mixed = worst([_mixed(g) for g in gradients])
-    if mixed is not None:
-        warn(mixed, "the gradients are", "The parameters will not be those of one device on the whole batch")
-    for (role, name), value in made:
+    for i, ((role, name), value) in enumerate(made):
         if role != "metric":
             continue
         what = f"the metric '{name}'{f' of function {function!r}' if function else ''} is"
-        larger = _multiple(value.factor)
+        larger, of = _multiple(value.factor), _mixed(value)
         if larger:
-            warnings.warn(f"{what} not a mean over the samples of the batch: it is {larger} when every sample is there twice. The mean of those of {parts} "
-                          "parts is reported (docs/python.md, \"Losses that are no means\")", MixedSamples, stacklevel=2)
-        elif mixed is None and (of := _mixed(value)) is not None:
-            warn(of, what, f"The mean of those of {parts} parts is reported")
+            warn(what, f"it is {larger} when every sample is there twice", reported)
+        elif mixed is None and of is not None:
+            warn_mixed(of, what, reported)
+        elif tried is not None and i in tried.means and value.kind is None and not other:
+            warn(what, "tried with drawn numbers, the mean of those of parts is another one", reported)
 
 
 def _compared(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any], batch: "Sequence[bool]", parts: int, automatic: bool,
-              function: Optional[str]) -> "tuple[list[Value], list[Value]]":
-    """What becomes of gradients and of results with more samples."""
+              function: Optional[str]) -> "tuple[list[Value], list[Value], Optional[tuple[ClosedJaxpr, ClosedJaxpr]]]":
+    """What becomes of gradients and of results with more samples, and the traces of one part and of two."""
     traces: "dict[int, Optional[ClosedJaxpr]]" = {}
 
     def traced(count: int) -> "Optional[ClosedJaxpr]":
@@ -155,7 +162,8 @@ def _compared(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any],
         return found
     found = between(1, 2, None)
     if found is None:
-        return [], []
+        return [], [], None
+    both = traces[1], traces[2]
     if not found[function is not None]:  # another step with so few samples, such as x[:4] of 4, or what is broadcast of 1
         found = between(2, 4, None) or found
     try:
@@ -164,7 +172,8 @@ def _compared(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any],
         more = between(parts, 2 * parts, len(found[0])) if one is not None and whole is not None and not alike(one, whole) else None
     except Exception:  # so many samples are too many for it
         more = None
-    return found if more is None else (_worse(found[0], more[0]), _worse(found[1], more[1]))
+    gradients, results = found if more is None else (_worse(found[0], more[0]), _worse(found[1], more[1]))
+    return gradients, results, None if both[0] is None or both[1] is None else (both[0], both[1])
 
 
 _WHY = {TOGETHER: "depends on several samples together, and each of {parts} parts of the batch has its own",

@@ -1,0 +1,26 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""The traces within the operations of a trace of JAX."""
+
+from __future__ import annotations
+
+from typing import Any, Iterator
+
+from jax.extend.core import ClosedJaxpr
+
+
+def closed(jaxpr: Any) -> ClosedJaxpr:
+    return jaxpr if isinstance(jaxpr, ClosedJaxpr) else ClosedJaxpr(jaxpr, ())
+
+
+def inner(equation: Any) -> "list[Any]":
+    """Of one operation, with constants or without."""
+    return [x for v in equation.params.values() for x in (v if isinstance(v, (tuple, list)) else (v,)) if hasattr(getattr(x, "jaxpr", x), "eqns")]
+
+
+def equations(jaxpr: Any) -> "Iterator[Any]":
+    """All of a trace, those within others too."""
+    for e in jaxpr.eqns:
+        yield e
+        for x in inner(e):
+            yield from equations(getattr(x, "jaxpr", x))
