@@ -16,7 +16,7 @@ from test_whole_batch import MEANS, NO_MEANS, PARTS, D, L, data, differs, loss_o
 import commsched
 from commsched.frontend import jax_gradient, trial
 
-FIRST, COUNT = int(os.environ.get("COMMSCHED_TEST_SEED", 0)), 8 * int(os.environ.get("COMMSCHED_TEST_TIMES", 1))
+FIRST, COUNT = int(os.environ.get("COMMSCHED_TEST_SEED", 0)), 6 * int(os.environ.get("COMMSCHED_TEST_TIMES", 1))
 
 
 def matrices(h):
@@ -90,10 +90,14 @@ def test_random_numbers_are_the_same_for_a_try(of, key):
 
 
 def test_hosts_are_not_called_for_a_try():
+    called = []
+
     def layer(h, ids):
-        jax.debug.callback(lambda: pytest.fail("called"))
+        jax.debug.callback(lambda: called.append(1))
         return LAYERS["some micro-batches"][0](h, ids)
     assert verdict(loss_of([layer], MEANS["mean"]), (weights(0), *data(np.random.default_rng(0), L)), 2) == []
+    jax.effects_barrier()
+    assert not called
 
 
 def warned(step, *arguments, **more):
@@ -106,7 +110,7 @@ def warned(step, *arguments, **more):
 OPTIMIZERS = {"sgd": optax.sgd(0.1, 0.9), "adamw": optax.adamw(1e-3), "adafactor": optax.chain(optax.clip_by_global_norm(1.0), optax.adafactor(1e-2))}
 
 
-@pytest.mark.parametrize("of, other", [("product", False), ("product of all", True)])
+@pytest.mark.parametrize("of, other", [("product", False), ("running product", True)])
 @pytest.mark.parametrize("dtype, optimizer", [*((jnp.float32, o) for o in OPTIMIZERS), (jnp.bfloat16, "adamw"), (jnp.float16, "sgd")])
 def test_steps_with_an_optimizer(dtype, optimizer, of, other):
     """A running mean of a feature beside it, which is no gradient."""
@@ -150,7 +154,7 @@ FAULTS = {
     "all is alike": ((trial, "_differs", lambda *a: False), test_of_each, LAYERS["some micro-batches"]),
     "nothing is alike": ((trial, "_exact", lambda traces: -1.0), test_of_each, LAYERS["product"]),
     "what gradients make is not known": ((trial, "_differs", lambda parts, whole, without, exact, f=trial._differs: f(parts, whole, None, exact)),
-                                         test_steps_with_an_optimizer, (jnp.float32, optax.sgd(1e-5), "product of all", True)),
+                                         test_steps_with_an_optimizer, (jnp.float32, "sgd", "product", False)),
     "random numbers are drawn": ((trial, "_for_a_try", lambda jaxpr, bits, gradients, f=trial._for_a_try: jaxpr if gradients else f(jaxpr, bits, False)),
                                  test_random_numbers_are_the_same_for_a_try, ("product", jax.random.key)),
     "hosts are called": ((trial, "_NOT_TRIED", ()), test_hosts_are_not_called_for_a_try, ()),
