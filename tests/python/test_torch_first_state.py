@@ -205,7 +205,7 @@ def kinds(module):
 
 # What is no step of a model's gradients alone.
 NOT_TRIED = {"LBFGS", "SparseAdam", "Adahessian", "Lookahead", "Kron", "Muon"}
-SAYS = ("decides by", "treats its first step in another way", "must be a tensor", "must be a number", "must be one number", "changes '", "changes its attribute", "reads the value", "draws")
+SAYS = ("decides by", "treats its first step in another way", "must be a tensor", "must be a number", "must be one number", "changes '", "changes its attribute", "changes its type", "reads the value", "draws")
 
 
 def check_kind(kind, seed, folder):
