@@ -173,12 +173,17 @@ def _fit(optimizer: torch.optim.Optimizer, chosen: "Sequence[dict]", had: dict, 
                 seconds = [Trial(optimizer, some, begin, before, seed, scale) for seed, scale in ((1, 1.0), (2, 1e-3))]
             except Exception:
                 continue
-            if all(equal([v.detach() for v in a.params.values()], [v.detach() for v in b.params.values()]) and all(equal(*map(_sorted, (a.state[i], b.state[i]))) for i in a.state)
-                   and all(equal(*({k: v for k, v in _sorted(g).items() if k != "params"} for g in pair)) for pair in zip(a.groups, b.groups)) for a, b in zip(firsts, seconds)):
+            if all(_came_to_the_same(*pair) for pair in zip(firsts, seconds)):
                 state.update(begin)
                 groups[:] = before
                 return
     raise FrontEndError(f"{type(optimizer).__name__} treats its first step in another way than the others: make that before transpile()")
+
+
+def _came_to_the_same(one: Trial, other: Trial) -> bool:
+    params = equal([p.detach() for p in one.params.values()], [p.detach() for p in other.params.values()])
+    return params and all(equal(_sorted(one.state[i]), _sorted(other.state[i])) for i in one.state) and all(
+        equal(*({k: v for k, v in _sorted(group).items() if k != "params"} for group in pair)) for pair in zip(one.groups, other.groups))
 
 
 def _sorted(values: dict) -> dict:
