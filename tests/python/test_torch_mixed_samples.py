@@ -45,6 +45,8 @@ MIXED = {
     "a mask": (lambda m, x, y, k: (F.cross_entropy(m(x), y, reduction="none") * k).sum() / k.sum(), (X, LABELS, MASK)),
     "root": (lambda m, x, y: F.mse_loss(m(x)[:, 0], y.float()).sqrt(), (X, LABELS)),
     "pairs": (lambda m, x, y: F.cross_entropy(m(x) @ m(x).T, torch.arange(len(x))), (X, LABELS)),
+    "pairs of two views": (lambda m, x, y: (lambda r: F.cosine_similarity(r.unsqueeze(1), r.unsqueeze(0), dim=2).exp().sum(1).log().mean())(torch.cat([m(x), m(x + 1)])),
+                           (X, LABELS)),
     "a system of samples": (lambda m, x, y: F.cross_entropy(torch.linalg.solve(m(x) @ m(x).T + torch.eye(len(x)), m(x)), y), (X, LABELS)),
     "batch norm": (lambda m, x, y: F.cross_entropy(F.batch_norm(m(x), None, None, training=True), y), (X, LABELS)),
 }

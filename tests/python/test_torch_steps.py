@@ -47,6 +47,7 @@ OPTIMIZERS = {
     "Adam": dict(lr=0.01), "Adam amsgrad": dict(lr=0.01, amsgrad=True, weight_decay=0.1), "Adam foreach": dict(lr=0.01, foreach=True), "Adam fused": dict(lr=0.01, fused=True),
     "AdamW": dict(lr=0.01), "Adagrad": dict(lr=0.01, lr_decay=0.1, initial_accumulator_value=0.1), "RMSprop": dict(lr=0.001, centered=True, momentum=0.9),
     "Adadelta": dict(lr=0.5), "Adamax": dict(lr=0.01), "NAdam": dict(lr=0.01), "RAdam": dict(lr=0.01), "Rprop": dict(lr=0.01), "ASGD": dict(lr=0.01),
+    "Adafactor": dict(lr=0.01),
 }
 
 
@@ -67,7 +68,7 @@ def test_muon(monkeypatch):
 
 
 # Those that test_torch_refusals.py has.
-REFUSED = {"LBFGS", "Adafactor", "SparseAdam"}
+REFUSED = {"LBFGS", "SparseAdam"}
 
 
 def test_every_stock_optimizer_is_here():

@@ -150,6 +150,8 @@ def _with_moved(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], kno
         found = result(e, f, [EACH if isinstance(k, Moved) else k for k in kinds], factors, known if name == "dot_general" else ())
         if found == EACH:
             axis = dimension_of_samples(shape(e.outvars[0]), shape(f.outvars[0]))
+            if axis is None and name == "broadcast_in_dim":
+                return EACH  # repeated for every sample: pairs with whatever it meets, of which there is no telling rows
             return None if axis is None or axis < 0 else first._replace(axis=axis, pure=all(k.pure for k in some))
         return _rows_added_up(first) if found == SUM else found
     both = [k if isinstance(k, Moved) else own(v, w, e) for v, w, k in zip(e.invars, f.invars, kinds) if k == EACH or isinstance(k, Moved)]

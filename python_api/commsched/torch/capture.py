@@ -16,6 +16,7 @@ from torch.utils import _pytree as pytree
 from ..errors import CommSchedError, FrontEndError
 from . import places
 from .decompositions import BY_ORDER, table
+from .first_state import Carried, Entry
 from .kept import Kept, same
 from .optimizers import Copy, Hyper
 from .places import Places
@@ -30,7 +31,7 @@ _library.impl("gradient", lambda gradient, parameter: torch.empty_like(gradient)
 
 @dataclasses.dataclass
 class Step:
-    """What is captured. before_update: called with the model between the backward pass and the update. accumulate: parts of a
+    """What is captured. begins: what the optimizer goes on from. before_update: called with the model between the backward pass and the update. accumulate: parts of a
     worker's batch whose gradients are taken one after the other. scaling: of `scaler`, if it does anything."""
 
     model: torch.nn.Module
@@ -38,6 +39,7 @@ class Step:
     loss: Callable[..., Any]
     before_update: "Callable[[torch.nn.Module], Any] | None"
     hyper: Hyper
+    begins: Carried
     __name__: str = "step"
     accumulate: int = 1
     scaler: "torch.amp.GradScaler | None" = None
@@ -139,7 +141,7 @@ def _backward(step: Step, call: Callable[..., Any], batch: Sequence[torch.Tensor
     return names, means, [next(own) if p.requires_grad else None for p in fresh]
 
 
-def capture(step: Step, params: Sequence[torch.Tensor], buffers: Sequence[torch.Tensor], state: Mapping[tuple[int, str], torch.Tensor],
+def capture(step: Step, params: Sequence[torch.Tensor], buffers: Sequence[torch.Tensor], state: Mapping[Entry, torch.Tensor],
             scaler: Sequence[torch.Tensor], call: Callable[..., Any], batch: Sequence[torch.Tensor]) -> Graph:
     """scaler: a scale and growth tracker, if there is scaling. call(tensors of the batch) -> what loss_fn returns. Raises
     FrontEndError."""
@@ -164,7 +166,7 @@ def capture(step: Step, params: Sequence[torch.Tensor], buffers: Sequence[torch.
                     step.before_update(step.model)
             with torch.no_grad():
                 before = [p.clone() for p in changing] if scaling else []
-                new_state = Copy(step.optimizer, step.hyper, rates, keys, params, fresh, state_).step()
+                new_state = Copy(step.optimizer, step.hyper, rates, step.begins, keys, params, fresh, state_).step()
                 if scaling:
                     for p, old in zip(changing, before):
                         p.copy_(torch.where(infinite, old, p))

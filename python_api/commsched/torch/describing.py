@@ -27,6 +27,7 @@ from ..frontend.stablehlo.function import FunctionSpec
 from ..frontend.stablehlo.ir import Printer
 from . import interpret, labels, optimizers, scaling, values
 from .capture import Graph, Step, capture, named_buffers
+from .first_state import Entry
 
 
 def is_criterion(loss: Any) -> bool:
@@ -99,7 +100,7 @@ class Layout:
 
     params: dict[str, torch.Tensor]
     buffers: dict[str, torch.Tensor]
-    state: dict[tuple[int, str], torch.Tensor]
+    state: dict[Entry, torch.Tensor]
     scaler: list[torch.Tensor]
     rates: list[str]
     taken: set[str] = dataclasses.field(default_factory=set)
@@ -122,7 +123,7 @@ def layout(step: Step) -> Layout:
     if not any(p.requires_grad for p in params.values()):
         raise FrontEndError("the model must have parameters that require a gradient, got none")
     optimizers.check(step.optimizer, list(params.values()))
-    state = optimizers.initial(step.optimizer, [p.requires_grad for p in params.values()], list(params.values()))
+    state = dict(step.begins.entries)
     rates = ["lr" if len(step.hyper.rates) == 1 else f"lr.{i}" for i in step.hyper.rates]
     found = Layout(params, buffers, state, scaling.initial(step.scaler) if step.scaling else [], rates)
     found.taken.update([*params, *buffers])
@@ -143,9 +144,9 @@ def _captured(step: Step, own: Layout, batch: Batch, parts: int) -> Graph:
         return capture(step, list(own.params.values()), list(own.buffers.values()), own.state, own.scaler,
                        lambda tensors: call(step, pytree.tree_unflatten(tensors, batch.tree)), batch.part(parts))
     graph = attempt()
-    unused = {key: t for key, t in own.state.items() if not graph.marked[key[0]]}
-    if unused:
-        own.state = {key: t for key, t in own.state.items() if key not in unused}
+    used = {e: (dataclasses.replace(e, of=tuple(i for i in e.of if graph.marked[i])), t) for e, t in own.state.items()}
+    if any(e != new for e, (new, _) in used.items()):
+        own.state = {new: t for e, (new, t) in used.items() if new.of or e.group is not None}
         graph = attempt()
     return graph
 
@@ -203,8 +204,9 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
     graph = _captured(step, own, batch, workers * devices)
     names: dict[tuple[str, Any], str] = {**{("param", n): n for n in own.params}, **{("buffer", n): n for n in own.buffers}}
     listed = list(own.params)
-    for i, key in own.state:
-        names["state", (i, key)] = own.free(f"optimizer.{listed[i]}.{key}")
+    for entry in own.state:
+        of = f"groups.{entry.group}" if entry.group is not None else listed[entry.of[0]] if entry.number is None else "all"
+        names["state", entry] = own.free(f"optimizer.{of}.{entry.key}")
     scaler = [own.free(name) for name in scaling.NAMES[:len(own.scaler)]]
     rates = [own.free(name) for name in own.rates]
     seeds = [own.free("seed")] if interpret.draws(graph.graph) else []
@@ -249,12 +251,19 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
 
     def restore(found: Mapping[str, np.ndarray]) -> dict[int, Any]:
         state: dict[str, dict] = {}
-        for i, key in own.state:
-            state.setdefault(listed[i], {})[key] = values.to_torch(found[names["state", (i, key)]])
+        groups: dict[int, dict] = {}
+        for entry in own.state:
+            value = entry.value(values.to_torch(found[names["state", entry]]))
+            for i in entry.of:
+                state.setdefault(listed[i], {})[entry.key] = value
+            if entry.group is not None:
+                groups.setdefault(entry.group, {})[entry.key] = value
+        for i in {i for entry in own.state for i in entry.of}:
+            state[listed[i]].update({k: v for k, v in step.begins.state[i].items() if k not in state[listed[i]]})
         return {0: {n: values.to_torch(found[n]) for n in own.params}, 1: {n: values.to_torch(found[n]) for n in own.buffers},
                 2: state, 3: [float(found[n]) for n in rates],
                 **({4: {known.split(".")[1]: values.to_torch(found[n]) for known, n in zip(scaling.NAMES, scaler)}} if scaler else {}),
-                **({5: values.to_torch(found[seeds[0]])} if seeds else {})}
+                **({5: values.to_torch(found[seeds[0]])} if seeds else {}), **({6: groups} if groups else {})}
     arguments_ = [BatchArgument(n, tuple(t.shape), d) for n, t, d in zip(batch_names, parts, local)]
     example = batch
 

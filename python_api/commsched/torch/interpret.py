@@ -25,7 +25,7 @@ _NUMBERS: dict[Any, Callable] = {
                    operator.mod, operator.lt, operator.le, operator.gt, operator.ge, operator.eq, operator.ne, operator.abs)}
 _NUMBERS.update({torch.sym_max: jnp.maximum, torch.sym_min: jnp.minimum, torch.sym_not: jnp.logical_not, math.sqrt: jnp.sqrt,
                  torch.sym_float: lambda x: jnp.asarray(x, jnp.float64), torch.sym_int: lambda x: jnp.asarray(x, jnp.int64),
-                 torch._sym_sqrt: jnp.sqrt})
+                 torch._sym_sqrt: jnp.sqrt, torch.sym_ite: lambda holds, a, b: jnp.where(holds, a, b)})
 
 
 def draws(graph: torch.fx.GraphModule) -> bool:

@@ -13,12 +13,14 @@ import contextlib
 import copy
 import dataclasses
 import inspect
-from typing import Any, Iterator, Optional, Sequence
+from typing import Any, Collection, Iterator, Mapping, Optional, Sequence
 
 import torch
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
 from ..errors import FrontEndError
+from .decisions import every_way, numbers
+from .first_state import Carried, Entry, without_parameters
 
 _OWN = {"param_groups", "state", "step"}  # what a copy has of its own; step: of a scheduler
 # Options that choose among implementations of the same update.
@@ -35,23 +37,24 @@ def _plain(value: Any) -> Any:
 @dataclasses.dataclass(frozen=True)
 class Hyper:
     """What a step was traced with. rates: groups with a rate, which is an argument. others: of each group what is a
-    constant; params: of each group the ids."""
+    constant; params: of each group the ids. counted: (group, key) of what a step itself changes."""
 
     rates: tuple[int, ...]
     others: tuple[dict, ...]
     params: tuple[tuple[int, ...], ...]
+    counted: "frozenset[tuple[int, str]]" = frozenset()
 
     @staticmethod
-    def of(optimizer: torch.optim.Optimizer) -> "Hyper":
+    def of(optimizer: torch.optim.Optimizer, counted: "frozenset[tuple[int, str]]" = frozenset()) -> "Hyper":
         groups = optimizer.param_groups
-        others = tuple({k: _plain(v) for k, v in g.items() if k in optimizer.defaults and k not in _HOW and k != "lr"}
-                       for g in groups)
+        others = tuple({k: _plain(v) for k, v in g.items() if k in optimizer.defaults and k not in _HOW and k != "lr" and (i, k) not in counted}
+                       for i, g in enumerate(groups))
         return Hyper(tuple(i for i, g in enumerate(groups) if "lr" in g), others,
-                     tuple(tuple(id(p) for p in g["params"]) for g in groups))
+                     tuple(tuple(id(p) for p in g["params"]) for g in groups), counted)
 
     def check(self, optimizer: torch.optim.Optimizer) -> None:
         """Refuses what has changed since and is a constant of the program."""
-        now = Hyper.of(optimizer)
+        now = Hyper.of(optimizer, self.counted)
         if now.params != self.params:
             raise FrontEndError("the optimizer's parameter groups must be those that were transpiled; they have changed")
         for i, (old, new) in enumerate(zip(self.others, now.others)):
@@ -62,7 +65,7 @@ class Hyper:
 
     def check_unchanged(self, optimizer: torch.optim.Optimizer, rates: "list[float]") -> None:
         """Refuses a step that has set rates or options, when it was traced."""
-        if Hyper.of(optimizer) != self or self.values(optimizer) != rates:
+        if Hyper.of(optimizer, self.counted) != self or self.values(optimizer) != rates:
             for group, rate in zip((optimizer.param_groups[i] for i in self.rates), rates):
                 group["lr"] = rate
             raise FrontEndError("the step must not set rates or options of its optimizer; a scheduler does that between steps")
@@ -85,6 +88,8 @@ def check(optimizer: Any, params: Sequence[torch.Tensor]) -> None:
         raise FrontEndError(f"{name} must make its step itself, got: one of a {type(getattr(optimizer, inner)).__name__} in its attribute '{inner}'; have that be the optimizer")
     known = {id(p) for p in params}
     for i, group in enumerate(optimizer.param_groups):
+        if "lr" in group and not isinstance(group["lr"], (int, float, torch.Tensor)):
+            raise FrontEndError(f"'lr' of the optimizer's group {i} must be a number, got: {group['lr']!r}")
         for p in group["params"]:
             if id(p) not in known:
                 raise FrontEndError(f"group {i} of the optimizer has a parameter {list(p.shape)} that the model has not")
@@ -96,53 +101,6 @@ def check(optimizer: Any, params: Sequence[torch.Tensor]) -> None:
 def inner_of(optimizer: torch.optim.Optimizer) -> Optional[str]:
     """The attribute with an optimizer that this one is wrapped around: its groups would be the model's, and no copies."""
     return next((n for n, v in vars(optimizer).items() if isinstance(v, torch.optim.Optimizer)), None)
-
-
-def initial(optimizer: torch.optim.Optimizer, wanted: Sequence[bool], params: Sequence[torch.Tensor]) -> dict[tuple[int, str], torch.Tensor]:
-    """(position of the parameter, key) -> what the optimizer carries before its next step, for the parameters that get
-    gradients. The optimizer itself stays as it is."""
-    name, result = type(optimizer).__name__, {}
-    positions = {id(p): i for i, p in enumerate(params)}
-    for group in optimizer.param_groups:
-        for p in group["params"]:
-            i = positions[id(p)]
-            if not wanted[i]:
-                continue
-            state = dict(optimizer.state.get(p, {})) or _first(optimizer, group, p)
-            for key, value in state.items():
-                if isinstance(value, torch.Tensor):
-                    result[i, key] = value.detach()
-                elif value is not None:
-                    raise FrontEndError(f"state '{key}' of {name} must be a tensor, got: {type(value).__name__}")
-    return result
-
-
-def _first(optimizer: torch.optim.Optimizer, group: dict, p: torch.Tensor) -> dict[str, Any]:
-    """The state that a parameter begins with."""
-    if isinstance(optimizer, torch.optim.SGD):  # makes it of the first gradient
-        if group["momentum"] == 0:
-            return {}
-        if group["dampening"] != 0:
-            raise FrontEndError("SGD with dampening treats its first step in another way than the others: make that before "
-                                f"transpile(), or have dampening be 0, got: {group['dampening']}")
-        return {"momentum_buffer": torch.zeros_like(p, requires_grad=False)}
-    init = getattr(type(optimizer), "_init_group", None)
-    if init is None:
-        return {}
-    own, stand_in = _copied(optimizer), p.detach().clone()
-    stand_in.grad = torch.zeros_like(stand_in)
-    lists: list[list] = [[] for _ in list(inspect.signature(init).parameters)[2:]]
-    with torch.no_grad():
-        init(own, {**group, "params": [stand_in], "fused": False}, *lists)
-    return own.state[stand_in]
-
-
-def _copied(optimizer: torch.optim.Optimizer) -> torch.optim.Optimizer:
-    """One without parameters and state, and with all attributes (copy.copy has PyTorch's own only)."""
-    own = object.__new__(type(optimizer))
-    own.__dict__.update({n: copy.copy(v) if isinstance(v, (list, dict, set, collections.deque)) else v for n, v in optimizer.__dict__.items()})
-    own.param_groups, own.state = [], collections.defaultdict(dict)
-    return own
 
 
 def _differs(a: Any, b: Any) -> bool:
@@ -162,11 +120,14 @@ def group_values(group: dict) -> dict:
             for n, v in group.items() if n != "params"}
 
 
-def refuse_changed(optimizer: torch.optim.Optimizer, before: Sequence[dict]) -> None:
-    """Refuses a step that has changed what its groups had before: a count of steps there, or an estimate over all parameters."""
-    for group, old in zip(optimizer.param_groups, before):
+def refuse_changed(optimizer: torch.optim.Optimizer, before: Sequence[dict], carried_: "Collection[tuple[int, str]]" = ()) -> None:
+    """Refuses a step that has changed what its groups had before: a count of steps there, or an estimate over all parameters. carried_: (group, key) of
+    what may."""
+    for i, (group, old) in enumerate(zip(optimizer.param_groups, before)):
         now = group_values(group)
         for key in sorted(now.keys() | old.keys(), key=str):
+            if (i, key) in carried_:
+                continue
             if key not in now or key not in old or _differs(old[key], now[key]):
                 raise FrontEndError(f"{type(optimizer).__name__} changes '{key}' of its parameter groups in a step, which would stay as it was; use an "
                                     "optimizer that keeps what changes as tensors in the state of each parameter")
@@ -182,34 +143,45 @@ def _compiling() -> Iterator[None]:
 
 
 class Copy:
-    """The optimizer, to be traced. state: in the order of Hyper's groups and of the keys of initial()."""
+    """The optimizer, to be traced. begins: what it carries beside `state`, which is in the order of `keys`."""
 
-    def __init__(self, optimizer: torch.optim.Optimizer, hyper: Hyper, rates: Sequence[torch.Tensor], keys: Sequence[tuple[int, str]],
+    def __init__(self, optimizer: torch.optim.Optimizer, hyper: Hyper, rates: Sequence[torch.Tensor], begins: Carried, keys: Sequence[Entry],
                  params: Sequence[torch.Tensor], fresh: Sequence[torch.Tensor], state: Sequence[torch.Tensor]):
-        self._of, self._keys, self._fresh = optimizer, keys, fresh
+        self._of, self._begins, self._fresh, self._name = optimizer, begins, fresh, type(optimizer).__name__
         self._rates = dict(zip(hyper.rates, rates))
         self._new = {id(p): f for p, f in zip(params, fresh)}
-        self._state = dict(zip(keys, state))
+        self._state: "Mapping[Entry, torch.Tensor]" = dict(zip(keys, state))
 
     def step(self) -> list[torch.Tensor]:
         """Updates `fresh` by their grad; returns the new state."""
-        before = [p.detach().clone() for p in self._fresh]
-        try:
-            return self._step(compiled=False)
-        except GuardOnDataDependentSymNode as error:
-            # It decides by its count of steps. Some have another form, for compilers, that selects.
-            name = type(self._of).__name__
-            if not all("capturable" in g for g in self._of.param_groups):
-                raise FrontEndError(f"{name} decides by its count of steps or its rate what it does, which is no fixed graph") from error
-            for p, old in zip(self._fresh, before):
+        before = [(p.detach().clone(), None if p.grad is None else p.grad.clone()) for p in self._fresh]
+
+        def again(compiled: bool) -> "list[torch.Tensor]":
+            for p, (old, gradient) in zip(self._fresh, before):
                 p.copy_(old)
-            return self._step(compiled=True)
+                p.grad = None if gradient is None else gradient.clone()
+            return self._step(compiled)
+        with numbers(type(self._of)):
+            try:
+                return self._step(compiled=False)
+            except GuardOnDataDependentSymNode:
+                # It decides by its count of steps. Some have another form, for compilers, that selects.
+                if all("capturable" in g for g in self._of.param_groups):
+                    return again(compiled=True)
+            try:
+                results = every_way(self._name, lambda: [*again(compiled=False), *(p.detach().clone() for p in self._fresh)])
+            except GuardOnDataDependentSymNode as error:
+                raise FrontEndError(f"{self._name} decides by its count of steps or its rate what it does, which is no fixed graph") from error
+        count = len(self._state)
+        for p, value in zip(self._fresh, results[count:], strict=True):
+            p.copy_(value)
+        return results[:count]
 
     def _step(self, compiled: bool) -> list[torch.Tensor]:
         """compiled: rates and counts are tensors without dimensions, in double precision as Python has them."""
-        own = _copied(self._of)
+        own = without_parameters(self._of)
         for i, group in enumerate(self._of.param_groups):
-            one = {**group, "params": [self._new[id(p)] for p in group["params"]]}
+            one = {**self._begins.groups[i], "params": [self._new[id(p)] for p in group["params"]]}
             for how in _HOW & one.keys():
                 one[how] = False
             if i in self._rates:
@@ -217,30 +189,54 @@ class Copy:
             if compiled:
                 one["capturable"] = True
             own.param_groups.append({n: v.clone() if isinstance(v, torch.Tensor) and n != "lr" else v for n, v in one.items()})
-        groups = [group_values(group) for group in own.param_groups]
+        for i, constants in self._begins.state.items():
+            if constants:
+                own.state[self._fresh[i]] = {k: copy.copy(v) for k, v in constants.items() if not isinstance(v, torch.Tensor)}
         mine = {}
-        for (i, key), value in self._state.items():
-            count = compiled and value.dim() == 0
-            mine[i, key] = own.state[self._fresh[i]][key] = value.double() if count else value.clone()
-        attributes = dict(_copied(self._of).__dict__)
+        for entry, value in self._state.items():
+            if entry.number is not None:
+                mine[entry] = value.item()
+            else:
+                mine[entry] = value.double() if compiled and entry.of and value.dim() == 0 else value.clone()
+            for place in self._places(own, entry):
+                place[entry.key] = mine[entry]
+        groups = [group_values(group) for group in own.param_groups]
+        states = {i: dict(own.state.get(self._fresh[i], {})) for i in self._begins.state}
+        attributes = dict(without_parameters(self._of).__dict__)
         with _compiling() if compiled else contextlib.nullcontext():
             type(own).step(own)
         for key, value in own.__dict__.items():
             if key not in _OWN and not key.startswith("_warned") and (key not in attributes or _differs(attributes[key], value)):
-                raise FrontEndError(f"{type(own).__name__} changes its attribute '{key}' in a step, which its program would not; keep what changes "
+                raise FrontEndError(f"{self._name} changes its attribute '{key}' in a step, which its program would not; keep what changes "
                                     "as tensors in its state")
-        refuse_changed(own, groups)
-        result = []
-        for (i, key) in self._keys:
-            now = own.state[self._fresh[i]].get(key)
-            if not isinstance(now, torch.Tensor) or (now.shape, now.dtype) != (mine[i, key].shape, mine[i, key].dtype):
-                raise FrontEndError(f"state '{key}' of {type(own).__name__} changes its shape or type in a step")
-            result.append(now.to(self._state[i, key].dtype))
-        known = set(self._keys)
+        refuse_changed(own, groups, {(e.group, e.key) for e in self._state})
+        self._refuse_others(own, states)
+        return [self._new_value(own, entry, mine[entry]) for entry in self._state]
+
+    def _places(self, own: torch.optim.Optimizer, entry: Entry) -> "list[dict]":
+        return [own.state[self._fresh[i]] for i in entry.of] if entry.group is None else [own.param_groups[entry.group]]
+
+    def _new_value(self, own: torch.optim.Optimizer, entry: Entry, old: Any) -> torch.Tensor:
+        values, given = [place.get(entry.key) for place in self._places(own, entry)], self._state[entry]
+        now, what = values[0], f"state '{entry.key}' of {self._name}" if entry.group is None else f"'{entry.key}' of the parameter groups of {self._name}"
+        if entry.number is None:
+            if not isinstance(now, torch.Tensor) or (now.shape, now.dtype) != (old.shape, old.dtype):
+                raise FrontEndError(f"{what} changes its shape or type in a step")
+            return now.to(given.dtype)
+        if any(str(v) != str(now) for v in values):
+            raise FrontEndError(f"{what} must be one number for all parameters, got: several after a step")
+        if not isinstance(now, (int, torch.SymInt) if entry.number is int else (int, float, torch.SymInt, torch.SymFloat)):
+            raise FrontEndError(f"{what} changes its type in a step")
+        return torch.scalar_tensor(now, dtype=given.dtype)
+
+    def _refuse_others(self, own: torch.optim.Optimizer, before: "dict[int, dict]") -> None:
+        """What a step makes or changes of the state of parameters, and is not carried."""
+        known = {(i, e.key) for e in self._state for i in e.of}
         for i, p in enumerate(self._fresh):
             for key, value in own.state.get(p, {}).items():
-                if (i, key) not in known and value is not None:
-                    raise FrontEndError(f"{type(own).__name__} makes state '{key}' in its first step: make a step before transpile()"
-                                        if isinstance(value, torch.Tensor) else f"state '{key}' of {type(own).__name__} must be a tensor, got: "
-                                        f"{type(value).__name__}")
-        return result
+                if (i, key) in known or value is None:
+                    continue
+                if key not in before.get(i, {}) and isinstance(value, torch.Tensor):
+                    raise FrontEndError(f"{self._name} makes state '{key}' in its first step: make a step before transpile()")
+                if key not in before.get(i, {}) or _differs(before[i][key], value):
+                    raise FrontEndError(f"state '{key}' of {self._name} must be a tensor, got: {type(value).__name__}")

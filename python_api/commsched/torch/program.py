@@ -22,7 +22,7 @@ class Program(RatedProgram):
     """A training step of a model, with the values that its parameters, buffers and optimizer have come to.
 
     params: a dictionary by the names of model.named_parameters(). state: [buffers, the optimizer's state, rates], then the
-    scaler's scale and growth tracker, if it has one, and the seed, if anything is drawn. Neither the model nor the optimizer
+    scaler's scale and growth tracker, if it has one, the seed, if anything is drawn, and what the optimizer counts in its groups, if it does. Neither the model nor the optimizer
     nor the scaler changes, until load_into().
     """
 
@@ -96,6 +96,8 @@ class Program(RatedProgram):
             for name in [*state, *(n for n, p in self._step.model.named_parameters() if id(p) in trained)]:
                 if name not in known:
                     raise FrontEndError(f"the optimizer must have parameter '{name}' of the model, got none")
+            if len(optimizer.param_groups) != len(self._step.optimizer.param_groups):
+                raise FrontEndError(f"the optimizer must have {len(self._step.optimizer.param_groups)} parameter groups, got: {len(optimizer.param_groups)}")
         if scaler is not None:
             scaling.load(scaler, carried[4])
         with torch.no_grad():
@@ -106,6 +108,8 @@ class Program(RatedProgram):
             for name, entries in state.items():
                 for key, value in entries.items():
                     optimizer.state[own[name]][key] = value
+            for i, entries in carried.get(6, {}).items():
+                optimizer.param_groups[i].update(entries)
         self._seen.written(self._step.model, self._step.optimizer)
 
     def _had_state(self) -> bool:

@@ -16,6 +16,7 @@ from ..transpiling import checked, made
 from . import optimizers
 from .capture import Step
 from .describing import Batch, is_criterion
+from .first_state import carried
 from .program import Program
 from .rank_program import RankProgram
 from .scaling import Scaling
@@ -73,6 +74,8 @@ def transpile(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn:
         raise FrontEndError(f"row_sparse must be empty for a PyTorch model, got: {strategy.row_sparse!r}")
     optimizers.check(optimizer, list(model.parameters()))
     Batch(example_batch)
-    step = Step(model, optimizer, loss_fn, before_update, optimizers.Hyper.of(optimizer), type(model).__name__, accumulate,
+    begins = carried(optimizer, [p.requires_grad for p in model.parameters()], list(model.parameters()))
+    counted = frozenset((entry.group, entry.key) for entry in begins.entries if entry.group is not None)
+    step = Step(model, optimizer, loss_fn, before_update, optimizers.Hyper.of(optimizer, counted), begins, type(model).__name__, accumulate,
                 scaler, scaling)
     return made(Program, RankProgram, step, example_batch, cluster, strategy, costs, seed=seed, location_root=location_root)
