@@ -70,7 +70,7 @@ def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any]
                function: Optional[str] = None) -> None:
     """Refuses a step whose gradients are larger with more samples, by parts of which they would be averaged, or new values of state are, which
     would count the samples of a part. With `locate`, warns of a step whose gradients are no means over the samples: those of the parts have another
-    mean than the gradient of the whole batch; and of one of which that cannot be told.
+    mean than the gradient of the whole batch; if they are, of metrics and new values of state that are none; and of one of which that cannot be told.
 
     step: the step for so many times the samples of one part; None if it is not known, or need not be looked at. specs: the arguments of that of one
     part; batch: of each, whether it is one of a batch. automatic: as of marking(). results: roles and names of what the step returns. locate: the
@@ -115,8 +115,11 @@ def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any]
     mixed = worst([_mixed(g) for g in gradients])
     if mixed is not None:
         warn(mixed, "the gradients are", "The parameters will not be those of one device on the whole batch")
+    kept: "dict[tuple[Any, str], list[str]]" = {}  # names of state, by what makes it other than a mean
     for (role, name), value in made:
         if role != "metric":
+            if role == "updates" and mixed is None and (of := _mixed(value)) is not None:
+                kept.setdefault((of.by, of.why), []).append(name)
             continue
         what = f"the metric '{name}'{f' of function {function!r}' if function else ''} is"
         larger = _multiple(value.factor)
@@ -125,6 +128,9 @@ def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any]
                           "parts is reported (docs/python.md, \"Losses that are no means\")", MixedSamples, stacklevel=2)
         elif mixed is None and (of := _mixed(value)) is not None:
             warn(of, what, f"The mean of those of {parts} parts is reported")
+    for (by, why), names in kept.items():
+        others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        warn(Mixed(by, why), f"the new value of '{names[0]}'{others} is", f"The mean of those of {parts} parts is kept")
 
 
 def _compared(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any], batch: "Sequence[bool]", parts: int, automatic: bool,
