@@ -14,6 +14,7 @@ from jax.extend.core import ClosedJaxpr
 
 from ..errors import FrontEndError, MixedSamples, UncheckedSamples
 from ..job import current
+from .base import left_behind
 from .doubling import Value, closed, followed
 from .doubling_rules import SAME, UNKNOWN, Factor, Other, shape
 from .jax_gradient import marking
@@ -81,6 +82,8 @@ def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any]
     try:
         gradients, outputs = _compared(step, specs, batch, parts, automatic, function)
         unknown = None if gradients or outputs else "its operations are others with more samples"
+    except _Left as error:
+        raise left_behind(f"function {function!r}" if function else "the step") from error
     except Exception as error:
         gradients, outputs, unknown = [], [], f"it takes no other number of samples than that of a part ({_first_line(error)})"
     for factor in [v.factor for v in gradients]:
@@ -133,6 +136,10 @@ def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any]
         warn(Mixed(by, why), f"the new value of '{names[0]}'{others} is", f"The mean of those of {parts} parts is kept")
 
 
+class _Left(Exception):
+    """A step uses values of an earlier trace of it."""
+
+
 def _compared(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any], batch: "Sequence[bool]", parts: int, automatic: bool,
               function: Optional[str]) -> "tuple[list[Value], list[Value]]":
     """What becomes of gradients and of results with more samples."""
@@ -143,7 +150,10 @@ def _compared(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any],
             flat = step(count)
             given = [jax.ShapeDtypeStruct((count * s.shape[0], *s.shape[1:]), s.dtype) if b else s for s, b in zip(specs, batch, strict=True)]
             with marking(automatic):
-                traces[count] = None if flat is None else jax.make_jaxpr(lambda *a: flat(*a))(*given)
+                found = None if flat is None else jax.make_jaxpr(lambda *a: flat(*a))(*given)
+            if found is not None and any(isinstance(c, jax.core.Tracer) for c in found.consts):
+                raise _Left
+            traces[count] = found
         return traces[count]
 
     def between(one: int, two: int, marks: Optional[int]) -> "Optional[tuple[list[Value], list[Value]]]":
