@@ -334,3 +334,32 @@ def test_dynamic_shapes():
     module = jax.jit(lambda x: x + 1).lower(shape).compiler_ir("stablehlo")
     with pytest.raises(commsched.FrontEndError, match=r"dynamic shape: tensor<\?x3xf32>"):
         level0_function(module, FunctionSpec("f", [("batch", "x")], [("metric", "y")]), make_locate(None), Printer())
+
+
+def test_values_that_an_earlier_trace_has_left():
+    """Of this program, and of JAX before it."""
+    kept = {}
+
+    def step(params, x, y):
+        value, grads = jax.value_and_grad(loss)(params, x, y)
+        kept["m"] = 0.9 * kept.get("m", 0) + grads["w"]
+        return {**update(params, grads), "w": params["w"] - 0.1 * kept["m"]}, value
+    message = "^the step must not use values that an earlier trace of it has left in a variable, an attribute or a list"
+    refuse(step, match=message, cluster=2)
+    kept.clear()
+    jax.jit(step)(PARAMS, X, Y)
+    refuse(step, match=message)
+
+
+def test_parameters_in_another_container():
+    def step(pair, x, y):
+        new, value = plain({"w": pair[0], "b": pair[1]}, x, y)
+        return (new["w"], new["b"]), value
+    refuse(step, [PARAMS["w"], PARAMS["b"]], X, Y, match=r"argument 'pair': output 0 has its leaves, but must match \[\*, \*\], got: \(\*, \*\)")
+
+
+def test_a_metric_before_a_scalar_of_the_state():
+    def step(params, rate, x, y):
+        new, value = plain(params, x, y)
+        return value, new, 0.9 * rate
+    refuse(step, PARAMS, np.float32(1), X, Y, batch=(2, 3), match="'rate' but does not depend on it; .*; if the output is a metric, return it after the new value")

@@ -84,6 +84,8 @@ MIXED = {
     "the other way round": lambda per, out, ids: (per * per[::-1]).mean(),
     "chosen by all": lambda per, out, ids: jax.lax.cond(ids.sum() % 2 == 0, lambda: per.mean(), lambda: 2 * per.mean()),
     "running": lambda per, out, ids: jnp.tanh(jnp.cumsum(per)).mean(),
+    "root of the mean of a named axis": lambda per, out, ids: jax.vmap(lambda v: jnp.sqrt(jax.lax.pmean(v, "b")), axis_name="b", out_axes=None)(per),
+    "batch norm of a named axis": lambda per, out, ids: jax.vmap(lambda v: ((v - jax.lax.pmean(v, "b")) ** 3).sum(), axis_name="b")(out).mean(),
 }
 MEANS = {
     "mean": lambda per, out, ids: per.mean(),
@@ -99,6 +101,8 @@ MEANS = {
     "largest of each": lambda per, out, ids: out.max(1).mean() + jnp.sort(out, 1)[:, 0].mean(),
     "by classes": lambda per, out, ids: jax.ops.segment_sum(per, ids, 5).sum() / len(per),
     "scaled": lambda per, out, ids: 1024 * (per.mean() / 1024),
+    "of a named axis": lambda per, out, ids: jax.vmap(lambda v: jax.lax.pmean(v ** 2, "b"), axis_name="b", out_axes=None)(per),
+    "two of a named axis": lambda per, out, ids: sum(jnp.mean(v) for v in jax.vmap(lambda v, o: jax.lax.pmean((v, o ** 2), "b"), axis_name="b", out_axes=None)(per, out)),
 }
 
 
@@ -254,6 +258,48 @@ def test_a_metric_that_is_no_mean_has_its_name():
     texts = [str(w.message) for w in caught]
     assert len(texts) == 2 and texts[0].startswith("the metric 'count' is not a mean over the samples of the batch: it is 2 times as large"), texts
     assert "test_mixed_samples.py:" in texts[1] and "the metric 'perplexity' is not a mean over the samples of the batch: what 'exp' makes depends on" in texts[1]
+
+
+STATE = {"itself": lambda s, m: m, "decayed": lambda s, m: 0.9 * s + 0.1 * m, "largest so far": lambda s, m: jnp.maximum(s, m), "counted": lambda s, m: s + 1}
+
+
+@pytest.mark.parametrize("fault", [("_mixed", lambda value: None), ("_larger", lambda factor: None)], ids=lambda fault: fault[0])
+def test_faults_planted_in_state_are_found(monkeypatch, fault):
+    monkeypatch.setattr(means, *fault)
+    with pytest.raises(AssertionError):
+        for reduce in ("largest", "sum"):
+            test_state_warns_if_and_only_if_it_is_no_mean(reduce)
+
+
+@pytest.mark.parametrize("reduce", [r for r in REDUCED if r != "by place"])
+def test_state_warns_if_and_only_if_it_is_no_mean(reduce):
+    """What a step of drawn data keeps, by JAX of the whole batch and of its parts."""
+    rng = np.random.default_rng(5)
+    y = (rng.normal(size=24) / 4 + np.repeat([0.2, 4, -4, 0], 6)).astype(np.float32)
+    for of, kept in ((a, b) for a in ("itself", "square") for b in STATE if (reduce, b) != ("number", "largest so far")):
+        def change(s, v):
+            return STATE[kept](s, REDUCED[reduce](OF_EACH[of](v)))
+        is_mean = np.allclose(sum(change(jnp.float32(0.5), part) for part in np.split(y, 4)) / 4, change(jnp.float32(0.5), y), rtol=1e-4)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", commsched.MixedSamples)
+            try:
+                commsched.transpile(counting(change), W, np.float32(0.5), np.ones((24, 3), np.float32), y, batch=(2, 3), cluster=4)
+                refused = False
+            except commsched.FrontEndError as error:
+                refused = "must not depend on how many samples" in str(error)
+        texts = [str(w.message) for w in caught if issubclass(w.category, commsched.MixedSamples)]
+        assert len(texts) == (0 if is_mean or refused else 1) and not (is_mean and refused), (of, kept, texts, refused)
+        assert all("the new value of 's' is not" in t and "the mean of those of 4 parts is kept" in t.replace("The", "the") for t in texts)
+
+
+def test_state_of_one_making_is_one_line():
+    def step(w, s, x, y):
+        loss, g = jax.value_and_grad(lambda w: ((x @ w - y) ** 2).mean())(w)
+        most = x.max(0)
+        return w - 0.1 * g, {"a": most[0], "b": jnp.minimum(s["b"] + 1, most[1]), "c": most[2]}, loss
+    with pytest.warns(commsched.MixedSamples) as caught:
+        commsched.transpile(step, W, {n: np.float32(0) for n in "abc"}, X, Y, batch=(2, 3), cluster=4)
+    assert [str(w.message).count("the new value of 's.a' and 2 more is not a mean over the samples") for w in caught] == [1]
 
 
 def test_gradients_in_sixteen_bits_do_not_warn():

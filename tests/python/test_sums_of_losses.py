@@ -167,6 +167,18 @@ def test_a_sum_over_the_samples_and_one_worker_are_not():
     commsched.transpile(step_of(jnp.sum), W, X, Y, batch=(1, 2), cluster=1)
 
 
+@pytest.mark.parametrize("reduce", [jax.lax.psum, lambda v, axis: jax.lax.psum((1.0, v), axis)[1]], ids=["one", "two"])
+def test_a_sum_of_a_named_axis_is_refused(reduce):
+    with pytest.raises(commsched.FrontEndError, match="gradients are 2 times as large"):
+        commsched.transpile(step_of(lambda v: jax.vmap(lambda s: reduce(s, "b"), axis_name="b", out_axes=None)(v)), W, X, Y, batch=(1, 2), cluster=4)
+
+
+def test_a_fault_planted_in_named_axes_is_found(monkeypatch):
+    monkeypatch.setattr(doubling, "of_mapped", lambda e: None)
+    with pytest.raises(pytest.fail.Exception):
+        test_a_sum_of_a_named_axis_is_refused(jax.lax.psum)
+
+
 def test_functions_that_were_traced_before():
     """By whoever has tried the step on the same number of samples: without marks."""
     @jax.jit

@@ -63,6 +63,12 @@ def free_name(name: str, taken: "set[str]") -> str:
     return name
 
 
+def left_behind(what: str) -> FrontEndError:
+    """Of a step, or a function, that reads what it has itself left elsewhere while it was traced."""
+    return FrontEndError(f"{what} must not use values that an earlier trace of it has left in a variable, an attribute or a list; what changes from step "
+                         "to step must be an argument, and its new value an output")
+
+
 def check_part(name: str, example: "tuple[str, Sequence[int]]", given: "tuple[str, Sequence[int]]", parts: int) -> None:
     """Raises FrontEndError if an array of a batch, its type and shape, is not one of so many equal parts of its example."""
     kind, shape = example[0], [example[1][0] // parts, *example[1][1:]]

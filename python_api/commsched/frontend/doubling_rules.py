@@ -31,7 +31,7 @@ SAME = (1.0, ZERO)
 
 # Of their first operand what it is times a factor; the shapes say where samples are.
 _LINEAR = {"neg", "copy", "copy_p", "convert_element_type", "reduce_precision", "transpose", "squeeze", "expand_dims", "real", "imag", "abs",
-           "stop_gradient", "device_put", "optimization_barrier", "psum", "conj", "rev", "name", "sharding_constraint"}
+           "stop_gradient", "device_put", "optimization_barrier", "conj", "rev", "name", "sharding_constraint"}
 _ADDED = {"add", "sub", "add_any"}
 _EQUAL = {"max", "min", "atan2", "complex"}  # operands must have one factor, which the result has
 _COMPARED = {"eq", "ne", "lt", "le", "gt", "ge"}
@@ -42,6 +42,18 @@ _PLAIN = {"exp", "exp2", "log", "log1p", "expm1", "tanh", "sin", "cos", "tan", "
           "bitcast_convert_type", "argmax", "argmin", "random_wrap", "random_unwrap", "random_fold_in", "random_split", "random_seed",
           "random_bits", "threefry2x32", "cs_worker_index", "reduce_and", "reduce_or", "is_nan",
           "igamma", "igammac", "igamma_grad_a", "random_gamma_grad", "regularized_incomplete_beta", "bessel_i0e", "bessel_i1e", "polygamma", "zeta"}
+
+
+_OF_MAPPED = {"psum": jax.lax.reduce_sum_p, "pmax": jax.lax.reduce_max_p, "pmin": jax.lax.reduce_min_p}
+
+
+def of_mapped(e: Any) -> "Optional[list[Any]]":
+    """Of a collective along dimensions that vmap has made of an axis with a name (Equinox's batch norm, pmean): the reductions that it is, one
+    for each operand. None of another equation."""
+    if e.primitive.name not in _OF_MAPPED or e.params.get("axis_index_groups") is not None or not all(isinstance(a, (int, np.integer)) for a in e.params["axes"]):
+        return None
+    params = {"axes": tuple(int(a) for a in e.params["axes"]), "out_sharding": None}
+    return [e.replace(primitive=_OF_MAPPED[e.primitive.name], invars=[v], outvars=[w], params=params) for v, w in zip(e.invars, e.outvars, strict=True)]
 
 
 def dimension_of_samples(one: Sequence[int], two: Sequence[int]) -> Optional[int]:

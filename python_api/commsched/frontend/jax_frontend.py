@@ -143,6 +143,8 @@ class _Match:
                 if tree != argument.tree:
                     if not reason and without(outputs[i]) == argument.structure:
                         reason = (f"output {i} has its structure, but what is no array in it must be what it was")
+                    elif not reason and len(argument.all_names) > 1 and _names(outputs[i]) == argument.all_names:
+                        reason = f"output {i} has its leaves, but must match {_short(argument.tree)}, got: {_short(tree)}"
                     continue
                 wrong = [(n, o, t) for n, o, t in zip(argument.all_names, flat, argument.types) if jax_keys.type_of(o) != t]
                 if not wrong:
@@ -176,7 +178,7 @@ class _Match:
         for position in self.unmatched:
             wanted = set(self.carried[position].all_names)
             for i in free:
-                found = {path_name(path) for path, _ in jax.tree_util.tree_flatten_with_path(outputs[i])[0]}
+                found = set(_names(outputs[i]))
                 other = sorted(found ^ wanted)
                 if other and found & wanted - {""}:
                     return (f"; if output {i} is meant as the new value of argument '{self.names[position]}', it must have its "
@@ -188,6 +190,15 @@ class _Match:
 
     params = 0
     constant: Sequence[int] = ()
+
+
+def _names(tree: Any) -> list[str]:
+    return [path_name(path) for path, _ in jax.tree_util.tree_flatten_with_path(tree)[0]]
+
+
+def _short(tree: Any) -> str:
+    text = " ".join(str(tree).removeprefix("PyTreeDef(").removesuffix(")").split())
+    return text if len(text) <= 120 else f"{text[:117]}..."
 
 
 def _described(value) -> str:

@@ -15,6 +15,7 @@ from jax.extend.core import ClosedJaxpr
 from ..errors import FrontEndError, MixedSamples, UncheckedSamples
 from ..job import current
 from . import trial
+from .base import left_behind
 from .doubling import Value, followed
 from .doubling_rules import SAME, UNKNOWN, Factor, Other, shape
 from .jax_gradient import marking
@@ -68,7 +69,7 @@ def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any]
                function: Optional[str] = None) -> None:
     """Refuses a step whose gradients are larger with more samples, by parts of which they would be averaged, or new values of state are, which
     would count the samples of a part. With `locate`, warns of a step whose gradients are no means over the samples: those of the parts have another
-    mean than the gradient of the whole batch; and of one of which that cannot be told.
+    mean than the gradient of the whole batch; if they are, of metrics and new values of state that are none; and of one of which that cannot be told.
 
     step: the step for so many times the samples of one part; None if it is not known, or need not be looked at. specs: the arguments of that of one
     part; batch: of each, whether it is one of a batch. automatic: as of marking(). results: roles and names of what the step returns. locate: the
@@ -79,8 +80,19 @@ def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any]
     try:
         gradients, outputs, traces = _compared(step, specs, batch, parts, automatic, function)
         unknown = None if gradients or outputs else "its operations are others with more samples"
+    except _Left as error:
+        raise left_behind(f"function {function!r}" if function else "the step") from error
     except Exception as error:
         gradients, outputs, traces, unknown = [], [], None, f"it takes no other number of samples than that of a part ({_first_line(error)})"
+    made = list(zip(results(), outputs or [Value(UNKNOWN, None) for _ in results()]))
+    _refuse(gradients, made, parts)
+    job = current()
+    if job is None or job.rank == 0:
+        _warn(gradients, made, unknown, lambda: trial.differing(*traces, batch) if traces is not None else None, parts, locate, function)
+
+
+def _refuse(gradients: "Sequence[Value]", made: "Sequence[tuple[tuple[str, str], Value]]", parts: int) -> None:
+    """made: the results by role and name."""
     for factor in [v.factor for v in gradients]:
         larger = _multiple(factor)
         if larger:
@@ -88,19 +100,19 @@ def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any]
                 f"the loss must be a mean over the samples of the batch, got: one whose gradients are {larger} when every sample is "
                 f"there twice; each of {parts} parts of the batch has a loss of its own, and gradients are their means. Divide a sum by "
                 "the number of samples that the step is given (x.shape[0])")
-    made = list(zip(results(), outputs or [Value(UNKNOWN, None) for _ in results()]))
     for (role, name), value in made:
         if role == "updates" and _larger(value.factor):
             raise FrontEndError(
                 f"the new value of '{name}' must not depend on how many samples the step is given, got: one that is {_larger(value.factor)} when every sample is "
                 f"there twice; each of {parts} parts of the batch would count its own. Make a sum a mean, and count steps, or samples by a constant")
-    job = current()
-    if job is not None and job.rank != 0:
-        return
 
+
+def _warn(gradients: "Sequence[Value]", made: "Sequence[tuple[tuple[str, str], Value]]", unknown: Optional[str], a_try: "Callable[[], Optional[trial.Tried]]", parts: int,
+          locate: "Optional[Callable[[Any], Optional[str]]]", function: Optional[str]) -> None:
+    """unknown: why nothing is known, if so. a_try: what comes of the step by drawn numbers, where that is needed."""
     def warn(what: str, why: str, then: str, not_a: str = "not a", place: Optional[str] = None) -> None:
         warnings.warn(f"{f'{place}: ' if place else ''}{what} {not_a} mean over the samples of the batch: {why}. {then} "
-                      "(docs/python.md, \"Losses that are no means\")", MixedSamples, stacklevel=3)
+                      "(docs/python.md, \"Losses that are no means\")", MixedSamples, stacklevel=5)
 
     def warn_mixed(mixed: Mixed, what: str, then: str) -> None:
         place = locate(mixed.by) if locate is not None and mixed.by is not None else None
@@ -111,7 +123,7 @@ def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any]
     another, reported = "The parameters will not be those of one device on the whole batch", f"The mean of those of {parts} parts is reported"
     mixed = worst([_mixed(g) for g in gradients])
     not_known = [v.kind is None for v in gradients] + [role == "metric" and v.kind is None for (role, _), v in made]
-    tried = trial.differing(*traces, batch) if traces is not None and mixed is None and (unknown or any(not_known)) else None
+    tried = a_try() if mixed is None and (unknown or any(not_known)) else None
     other = sorted(made[i][0][1] for i in tried.gradients if made[i][0][0] != "metric") if tried is not None else []
     if mixed is not None:
         warn_mixed(mixed, "the gradients are", another)
@@ -120,18 +132,28 @@ def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any]
     elif unknown is not None and (tried is None or not tried.means or not function):
         what = f"the metrics of function {function!r}" if function else "the gradients"
         warnings.warn(f"whether {what} are means over the samples of the batch could not be told of this step: {unknown}. If they are, this can be ignored: "
-                      "commsched.UncheckedSamples (docs/python.md, \"Losses that are no means\")", UncheckedSamples, stacklevel=2)
+                      "commsched.UncheckedSamples (docs/python.md, \"Losses that are no means\")", UncheckedSamples, stacklevel=4)
+    kept: "dict[tuple[Any, str], list[str]]" = {}  # names of state, by what makes it other than a mean
     for i, ((role, name), value) in enumerate(made):
+        larger, of = _multiple(value.factor), _mixed(value)
         if role != "metric":
+            if role == "updates" and mixed is None and of is not None:
+                kept.setdefault((of.by, of.why), []).append(name)
             continue
         what = f"the metric '{name}'{f' of function {function!r}' if function else ''} is"
-        larger, of = _multiple(value.factor), _mixed(value)
         if larger:
             warn(what, f"it is {larger} when every sample is there twice", reported)
         elif mixed is None and of is not None:
             warn_mixed(of, what, reported)
         elif tried is not None and i in tried.means and value.kind is None and not other:
             warn(what, "tried with drawn numbers, the mean of those of parts is another one", reported)
+    for (by, why), names in kept.items():
+        others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        warn_mixed(Mixed(by, why), f"the new value of '{names[0]}'{others} is", f"The mean of those of {parts} parts is kept")
+
+
+class _Left(Exception):
+    """A step uses values of an earlier trace of it."""
 
 
 def _compared(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any], batch: "Sequence[bool]", parts: int, automatic: bool,
@@ -144,7 +166,10 @@ def _compared(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any],
             flat = step(count)
             given = [jax.ShapeDtypeStruct((count * s.shape[0], *s.shape[1:]), s.dtype) if b else s for s, b in zip(specs, batch, strict=True)]
             with marking(automatic):
-                traces[count] = None if flat is None else jax.make_jaxpr(lambda *a: flat(*a))(*given)
+                found = None if flat is None else jax.make_jaxpr(lambda *a: flat(*a))(*given)
+            if found is not None and any(isinstance(c, jax.core.Tracer) for c in found.consts):
+                raise _Left
+            traces[count] = found
         return traces[count]
 
     def between(one: int, two: int, marks: Optional[int]) -> "Optional[tuple[list[Value], list[Value]]]":

@@ -9,6 +9,7 @@ import re
 from typing import Callable, Optional, Sequence
 
 from ...errors import FrontEndError
+from ..base import left_behind
 from .dependence import Dependences, check_unmarked
 from .ir import Printer, Value, drop_dead, quoted
 from .walker import Walker
@@ -44,6 +45,8 @@ def level0_function(module, spec: FunctionSpec, locate: Callable[[str], Optional
     main = walker.functions["main"]
     block = main.regions[0].blocks[0]
     arguments = [Value(*walker.type_of(jax_value)) for jax_value in block.arguments]
+    if len(arguments) != len(spec.arguments):  # JAX gives a program what it takes from elsewhere as arguments
+        raise left_behind("the step" if spec.is_step else f"function {spec.name!r}")
     for value, (kind, name) in zip(arguments, spec.arguments, strict=True):
         if kind == "param":
             walker.carried[value.id] = name
@@ -68,7 +71,7 @@ def level0_function(module, spec: FunctionSpec, locate: Callable[[str], Optional
     for value, (kind, name) in zip(results, spec.results):
         if kind == "updates" and name in spec.scalars and old[name].id not in known.of([value.id]):
             raise FrontEndError(f"an output of the step looks like the new value of '{name}' but does not depend on "
-                                f"it; if '{name}' is constant, name its position in constant=")
+                                f"it; if '{name}' is constant, name its position in constant=; if the output is a metric, return it after the new value")
     if spec.is_step:
         new = {name: value for value, (kind, name) in zip(results, spec.results) if kind == "updates"}
         batch = [name for kind, name in spec.arguments if kind == "batch"]
