@@ -26,8 +26,6 @@ FRONTS = pytest.mark.parametrize("front", ["mlir", *(
     pytest.param(of, marks=pytest.mark.skipif(importlib.util.find_spec(of) is None, reason=f"needs {of}")) for of in ("torch", "paddle"))])
 JOB = pathlib.Path(__file__).parent / "killed_job.py"
 DEADLINE, TIME_LIMIT = 8, 180  # seconds: of the job; of a job that ends, beyond which it hangs
-CLOCK = pathlib.Path(os.environ.get("COMMSCHED_BIN", "")).parent / "lib" / "libjumping_clock.so"
-HOURS = 3600
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGSTOP)
 
 
@@ -39,13 +37,11 @@ def _token():
 class Job:
     """Processes of their own sessions."""
 
-    def __init__(self, folder, front, strategy, workers, servers=0, threads=False, how="no", clock=None):
+    def __init__(self, folder, front, strategy, workers, servers=0, threads=False, how="no"):
         self.folder, size = folder, 1 if threads else workers + servers
         (folder / "tmp").mkdir(exist_ok=True)
         env = {**CLEAN, "TMPDIR": str(folder / "tmp"), "PYTHONPATH": os.pathsep.join(sys.path), "GLOG_minloglevel": "3",
                "JAX_PLATFORMS": "cpu", "COMMSCHED_DEADLINE": str(DEADLINE)}
-        if clock is not None:
-            env.update(LD_PRELOAD=str(CLOCK), COMMSCHED_TEST_CLOCK=str(clock))
         if not threads:
             env.update(WORLD_SIZE=str(size), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()), COMMSCHED_TOKEN_FILE=_token())
         command = [sys.executable, JOB, front, strategy, workers, servers, folder / "saved", how]
@@ -201,51 +197,3 @@ def test_a_file_of_another_front_end_is_refused(tmp_path, front):
         assert status == 1 and not out and f"{tmp_path}/saved" in error.splitlines()[-1] and "must match" in error.splitlines()[-1], error
     assert server[0] in (0, 1) and len(server[2].splitlines()) <= 1, server
     assert (tmp_path / "saved").read_bytes() == before
-
-
-# ---- clocks --------------------------------------------------------------------------------------
-needs_clock = pytest.mark.skipif(not CLOCK.exists(), reason="needs a build without sanitizers")
-
-
-def set_clock(path, seconds):
-    path.with_suffix(".new").write_text(str(seconds))
-    path.with_suffix(".new").replace(path)
-
-
-@needs_clock
-@SEEDS
-@pytest.mark.parametrize("strategy, servers, how", [("dense", 0, "replan"), ("sparse", 0, "no"), ("servers", 0, "no"), ("servers", 2, "no")])
-def test_the_clock_is_set_while_a_job_runs(tmp_path, strategy, servers, how, seed):
-    draw, ahead = random.Random(f"{strategy} {servers} {seed}"), 0
-    for name in ("expected", "set"):
-        (tmp_path / name).mkdir()
-    expected = Job(tmp_path / "expected", "mlir", strategy, 2, threads=True).result()
-    set_clock(tmp_path / "clock", ahead)
-    job = Job(tmp_path / "set", "mlir", strategy, 2, servers, how=how, clock=tmp_path / "clock")
-    while job.processes[0].poll() is None:
-        time.sleep(draw.choice([0.01, 0.1, 0.5]))
-        ahead += draw.choice((-1, 1)) * draw.randrange(1, 9) * HOURS
-        set_clock(tmp_path / "clock", ahead)
-    assert job.result() == expected
-
-
-@needs_clock
-@pytest.mark.parametrize("jump", [-1, 1])
-@pytest.mark.parametrize("servers", [0, 2])
-def test_the_clock_is_set_before_a_process_stops(tmp_path, servers, jump):
-    """The others end at their deadline all the same."""
-    set_clock(tmp_path / "clock", 0)
-    job = Job(tmp_path, "mlir", "servers", 2, servers, how="careless", clock=tmp_path / "clock")
-    while not (tmp_path / "saved").exists():
-        assert job.processes[0].poll() is None
-        time.sleep(0.002)
-    victim = job.processes[-1]
-    victim.send_signal(signal.SIGSTOP)
-    set_clock(tmp_path / "clock", jump * 5 * HOURS)
-    begin = time.monotonic()
-    for process in job.processes[:-1]:
-        process.wait(timeout=TIME_LIMIT)
-    assert time.monotonic() - begin > DEADLINE / 2
-    victim.send_signal(signal.SIGCONT)
-    for rank, result in enumerate(job.ended()):
-        assert wrong_end(rank, result, signal.SIGSTOP, [len(job.processes) - 1], "") is None, result

@@ -45,7 +45,8 @@ def run(name, folder, decide=lambda call: None):
     """The results of the job's processes, and the calls."""
     os.makedirs(folder / "tmp", exist_ok=True)
     size, seen = RANKS.get(name, 1), Storage([folder], decide)
-    env = {**CLEAN, "TMPDIR": str(folder / "tmp"), "HOME": str(folder / "home"), "PYTHONPATH": os.pathsep.join(sys.path), "GLOG_minloglevel": "3"}
+    env = {**CLEAN, "TMPDIR": str(folder / "tmp"), "HOME": str(folder / "home"), "PYTHONPATH": os.pathsep.join(sys.path), "GLOG_minloglevel": "3",
+           "JAX_PLATFORMS": "cpu"}
     if size > 1:
         env.update(WORLD_SIZE=str(size), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()), COMMSCHED_TOKEN_FILE=_token())
     processes = [seen.start([sys.executable, JOB, name, folder], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
