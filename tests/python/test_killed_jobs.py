@@ -37,11 +37,11 @@ def _token():
 class Job:
     """Processes of their own sessions."""
 
-    def __init__(self, folder, front, strategy, workers, servers=0, threads=False, how="no"):
+    def __init__(self, folder, front, strategy, workers, servers=0, threads=False, how="no", more=None):
         self.folder, size = folder, 1 if threads else workers + servers
         (folder / "tmp").mkdir(exist_ok=True)
         env = {**CLEAN, "TMPDIR": str(folder / "tmp"), "PYTHONPATH": os.pathsep.join(sys.path), "GLOG_minloglevel": "3",
-               "JAX_PLATFORMS": "cpu", "COMMSCHED_DEADLINE": str(DEADLINE)}
+               "JAX_PLATFORMS": "cpu", "COMMSCHED_DEADLINE": str(DEADLINE), **(more or {})}
         if not threads:
             env.update(WORLD_SIZE=str(size), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()), COMMSCHED_TOKEN_FILE=_token())
         command = [sys.executable, JOB, front, strategy, workers, servers, folder / "saved", how]
