@@ -8,6 +8,7 @@ import contextlib
 import json
 import math
 import os
+import re
 import socket
 import stat
 import struct
@@ -122,7 +123,7 @@ class TensorBoard:
 
     def __init__(self, folder: "str | os.PathLike"):
         os.makedirs(check_path("folder", folder), exist_ok=True)
-        name = f"events.out.tfevents.{int(time.time())}.{socket.gethostname()}.{os.getpid()}.{os.urandom(4).hex()}"
+        name = f"events.out.tfevents.{_later(folder)}.{socket.gethostname()}.{os.getpid()}.{os.urandom(4).hex()}"
         self._file = _Records(os.path.join(os.fspath(folder), name), "xb")
         self._event(_field(3, b"brain.Event:2"))
 
@@ -144,6 +145,16 @@ class TensorBoard:
     def close(self) -> None:
         """Closes the file; nothing can be written any more."""
         self._file.close()
+
+
+def _later(folder: "str | os.PathLike") -> int:
+    """Now, in seconds since 1970; behind those of the folder's files, if the clock has been set back: TensorBoard reads them in the order of
+    their names, and no earlier one any more."""
+    names: "list[Any]" = []
+    with contextlib.suppress(OSError):  # a folder may be one in which nobody may look
+        names = os.listdir(folder)
+    found = [re.match(r"events\.out\.tfevents\.(\d{1,12})\.", os.fsdecode(name)) for name in names]
+    return max([int(time.time()), *(int(match[1]) + 1 for match in found if match)])
 
 
 def _varint(number: int) -> bytes:

@@ -4,9 +4,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
 import weakref
+
+
+def remove_folder(path: str) -> None:
+    """With all that is in it, as far as that can be removed: an error of some calls shutil.rmtree raises although it is told to ignore them."""
+    with contextlib.suppress(OSError):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 class TemporaryFolder:
@@ -17,7 +24,7 @@ class TemporaryFolder:
 
     def __init__(self) -> None:
         self.name = tempfile.mkdtemp(prefix="commsched-")
-        self._remove = weakref.finalize(self, shutil.rmtree, self.name, ignore_errors=True)
+        self._remove = weakref.finalize(self, remove_folder, self.name)
 
     def cleanup(self) -> None:
         self._remove()

@@ -23,16 +23,28 @@ def result(program):
     return program.steps, {name: zlib.crc32(value.tobytes()) for name, value in program.slots().items()}
 
 
-def train(program, saved, batches=mlir_step.batch, each=2, **options):
-    """In pieces, behind each of which it is saved."""
+def train(program, saved, batches=mlir_step.batch, each=2, job=None, steps=STEPS, **options):
+    """In pieces, behind each of which it is saved; by this rank of a job, too."""
     with program:
-        if os.path.exists(saved):
+        there = os.path.exists(saved)
+        if job.broadcast("looks for a file", b"yes" if there else b"") if job is not None else there:
             program.restore(saved)
-        while program.steps < STEPS:
+        while program.steps < steps:
             first = program.steps
             program.run([batches(i) for i in range(first, first + each)], **options)
             program.save(saved)
     return result(program)
+
+
+def rows_of(job, arrays):
+    """This rank's rows of a global batch's arrays; without a job, all."""
+    if job is None:
+        return list(arrays)
+    return [array[job.rank * len(array) // job.size:(job.rank + 1) * len(array) // job.size] for array in arrays]
+
+
+def open_job(**options):
+    return commsched.init(deadline=20, **options)
 
 
 def sparse(path):
@@ -103,29 +115,36 @@ def simulated(path):
         return commsched.simulate(program, trace=path("trace")).steps
 
 
-def rank(path):
+def of_rank(path, strategy, **options):
     """One of several, with what each has of its own."""
-    job = commsched.init(deadline=20)
-    own = mlir_step.ROWS // job.size
+    job = open_job(**options)
+    return train(mlir_step.make(strategy=strategy, job=job), path("saved"), lambda number: tuple(rows_of(job, mlir_step.batch(number))), job=job)
 
-    def rows(number):
-        return tuple(a[job.rank * own:(job.rank + 1) * own] for a in mlir_step.batch(number))
-    program = mlir_step.make(strategy=SPARSE, job=job)
-    with program:
-        if job.broadcast("looks for a file", b"yes" if os.path.exists(path("saved")) else b""):
-            program.restore(path("saved"))
-        while program.steps < STEPS:
-            first = program.steps
-            program.run([rows(i) for i in range(first, first + 2)])
-            program.save(path("saved"))
-    return result(program)
+
+def rank(path):
+    return of_rank(path, SPARSE)
+
+
+def served(path):
+    """Servers within the ranks."""
+    return of_rank(path, commsched.ParameterServers(servers=3, min_block_elements=8))
+
+
+def serving(path):
+    """Servers as processes of their own, the last two."""
+    return of_rank(path, commsched.ParameterServers(servers=3, min_block_elements=8), servers=2)
 
 
 def main():
     name, folder = sys.argv[1:]
-    warnings.simplefilter("ignore", commsched.GuessedCosts)
+    for category in (commsched.GuessedCosts, commsched.MixedSamples):
+        warnings.simplefilter("ignore", category)
+    warnings.filterwarnings("ignore", "Tensor do not have 'place'")  # of PaddlePaddle
     try:
-        print(globals()[name](lambda file: os.path.join(folder, file)), flush=True)
+        if name not in globals():
+            import storage_frameworks
+        job = globals().get(name) or getattr(storage_frameworks, name)
+        print(job(lambda file: os.path.join(folder, file)), flush=True)
     except (commsched.CommSchedError, OSError) as error:
         print(f"{type(error).__name__}: {error}", file=sys.stderr)
         sys.exit(1)

@@ -82,6 +82,18 @@ def test_tensorboard(tmp_path):
     assert struct.unpack("<f", dict(fields(value))[2])[0] == -2.0
 
 
+def test_files_of_tensorboard_come_one_after_the_other(tmp_path, monkeypatch):
+    """It reads them by their names, wherever the clock is set meanwhile; others' files are of no importance."""
+    for name in ("events.out.tfevents.", "events.out.tfevents.x.y", f"events.out.tfevents.{'9' * 20}.host", "events"):
+        (tmp_path / name).touch()
+    others, made = set(os.listdir(tmp_path)), []
+    for now in (1.8e9, 1.7e9, 1.7e9, 1.9e9, 1e9):
+        monkeypatch.setattr("time.time", lambda: now)
+        commsched.TensorBoard(tmp_path).close()
+        made += set(os.listdir(tmp_path)) - others - set(made)
+    assert len(made) == 5 and made == sorted(made)
+
+
 def test_json_lines(tmp_path):
     for step in (1, 2):  # added to
         writer = commsched.JsonLines(tmp_path / "metrics.jsonl")

@@ -6,6 +6,7 @@ it has saved is whole, and it goes on from there to the bits of an undisturbed j
 import dataclasses
 import errno
 import functools
+import importlib.util
 import os
 import pathlib
 import random
@@ -23,7 +24,12 @@ SEED, TIMES = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.ge
 SEEDS = pytest.mark.parametrize("seed", range(SEED, SEED + 2 * TIMES))
 TIME_LIMIT = 600  # seconds; only ends a hang
 JOB = pathlib.Path(__file__).parent / "storage_job.py"
-RANKS = {"rank": 2}
+# Processes, and how many of them, the last ones, are servers, which print nothing.
+RANKS = {"rank": 2, "served": 2, "serving": 4, "torch_rank": 2, "distribute": 2, "paddle_rank": 2}
+SERVERS = {"serving": 2}
+FRAMEWORKS = {"torch": "torch", "torch_rank": "torch", "distribute": "torch", "paddle": "paddle", "paddle_rank": "paddle"}
+KINDS = ("sparse", "written", "data", "replanned", "tuned", "measured", "checked", "simulated", "rank", "served", "serving",
+         *(pytest.param(kind, marks=pytest.mark.skipif(importlib.util.find_spec(of) is None, reason=f"needs {of}")) for kind, of in FRAMEWORKS.items()))
 # What a job can do without: training goes on, and a line says that it is not there.
 WARNS = ("the trace is not written: ", "no more samples are kept there", "the sample is read from its source")
 
@@ -39,7 +45,8 @@ def run(name, folder, decide=lambda call: None):
     """The results of the job's processes, and the calls."""
     os.makedirs(folder / "tmp", exist_ok=True)
     size, seen = RANKS.get(name, 1), Storage([folder], decide)
-    env = {**CLEAN, "TMPDIR": str(folder / "tmp"), "HOME": str(folder / "home"), "PYTHONPATH": os.pathsep.join(sys.path)}
+    env = {**CLEAN, "TMPDIR": str(folder / "tmp"), "HOME": str(folder / "home"), "PYTHONPATH": os.pathsep.join(sys.path), "GLOG_minloglevel": "3",
+           "JAX_PLATFORMS": "cpu"}
     if size > 1:
         env.update(WORLD_SIZE=str(size), MASTER_ADDR="127.0.0.1", MASTER_PORT=str(free_port()), COMMSCHED_TOKEN_FILE=_token())
     processes = [seen.start([sys.executable, JOB, name, folder], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
@@ -61,6 +68,12 @@ def _token():
     return token_file(tempfile.mkdtemp())
 
 
+def whole(name, out):
+    """The results of a job that has printed this."""
+    servers = SERVERS.get(name, 0)
+    return [Result(0, out, "")] * (RANKS.get(name, 1) - servers) + [Result(0, "", "")] * servers
+
+
 @functools.cache
 def undisturbed(name):
     """What it prints, and its calls."""
@@ -68,6 +81,7 @@ def undisturbed(name):
     try:
         results, calls = run(name, folder)
         assert all(result.status == 0 and not result.error for result in results), results
+        assert results == whole(name, results[0].out), results
         return results[0].out, calls
     finally:
         shutil.rmtree(folder)
@@ -80,10 +94,10 @@ def wrong(name, folder, fault):
     if fault.call is None:  # it was over before
         return found
     errors = [error for error in (result.error for result in results) if error]
-    for result in results:
+    for result, right in zip(results, whole(name, expected)):
         killed = fault.what == "kill" and result.status in (-9, 1)
         lines = [line for line in result.error.splitlines() if not any(text in line for text in WARNS) and not line.startswith("  ")]
-        if result.status == 0 and (result.out != expected or lines):
+        if result.status == 0 and (result.out != right.out or lines):
             found.append(f"it has succeeded otherwise: {result}")
         elif result.status != 0 and result.status != 1 and not killed:
             found.append(f"it has ended otherwise: {result}")
@@ -95,7 +109,7 @@ def wrong(name, folder, fault):
         if not any(str(folder) in error for error in errors):
             found.append(f"no line says what: {errors}")
     results, _ = run(name, folder)
-    if any(result != Result(0, expected, "") for result in results):
+    if results != whole(name, expected):
         found.append(f"it does not go on as if nothing had been: {results}")
     # What a killed process has begun to write goes when the same file is written again, which a plan's measurements may not be.
     passed = [folder / "tmp", *([folder / "plans"] if fault.what == "kill" else [])]
@@ -106,7 +120,7 @@ def wrong(name, folder, fault):
 
 
 @SEEDS
-@pytest.mark.parametrize("name", ["sparse", "written", "data", "replanned", "tuned", "measured", "checked", "simulated", "rank"])
+@pytest.mark.parametrize("name", KINDS)
 def test_a_call_fails(tmp_path, name, seed):
     random_ = random.Random(f"{name} {seed}")
     fault = drawn(random_, len(undisturbed(name)[1]))

@@ -17,8 +17,9 @@ import commsched
 import mlir_step
 from commsched import following
 from commsched.data import DataCache
+from commsched.temporary import TemporaryFolder
 from storage_job import SPARSE, result
-from test_storage import JOB, Result, run, undisturbed
+from test_storage import JOB, KINDS, run, undisturbed, whole
 
 SEED, TIMES = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))
 SEEDS = pytest.mark.parametrize("seed", range(SEED, SEED + TIMES))
@@ -27,7 +28,7 @@ NAMES = ["a b", "'", '"', "a\nb", os.fsdecode(b"\xff\xc3"), ",", "=", ";", "{}",
 
 
 @SEEDS
-@pytest.mark.parametrize("name", ["sparse", "written", "data", "replanned", "tuned", "measured", "checked", "simulated", "rank"])
+@pytest.mark.parametrize("name", KINDS)
 def test_any_name(tmp_path, name, seed):
     draw = random.Random(f"{name} {seed}")
     drawn = os.fsdecode(os.fsencode("".join(draw.sample(NAMES[:-5] if draw.random() < 0.2 else NAMES, 6)))[:250])
@@ -38,7 +39,7 @@ def test_any_name(tmp_path, name, seed):
         (found,) = results
         assert found.status == 1 and found.error.count("\n") == 1 and "must be" in found.error and "without line breaks" in found.error, found
         return
-    assert all(found == Result(0, undisturbed(name)[0], "") for found in results), (drawn, results)
+    assert results == whole(name, undisturbed(name)[0]), (drawn, results)
 
 
 def test_a_long_name(tmp_path):
@@ -112,6 +113,24 @@ def test_what_cannot_be_saved(tmp_path):
             with pytest.raises(OSError, match=why):
                 program.restore(tmp_path / path)
     assert sorted(os.listdir(tmp_path)) == ["file", "folder", "loop"] and not os.listdir(tmp_path / "folder")
+
+
+@pytest.mark.parametrize("call", ["lstat", "open", "fstat", "scandir", "unlink", "rmdir", "close"])
+def test_a_temporary_folder_that_cannot_be_removed(tmp_path, monkeypatch, call):
+    """Its error hides none that matters."""
+    before = getattr(os, call)
+
+    def fails(*arguments, **options):
+        if call == "close":
+            before(*arguments, **options)
+        raise OSError(13, "Permission denied")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(ZeroDivisionError):
+        with TemporaryFolder() as folder:
+            pathlib.Path(folder, "file").touch()
+            monkeypatch.setattr(f"os.{call}", fails)
+            1 / 0
+    monkeypatch.undo()
 
 
 def test_another_present_folder(tmp_path, monkeypatch):

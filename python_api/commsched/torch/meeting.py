@@ -8,7 +8,6 @@ import contextlib
 import json
 import os
 import secrets
-import shutil
 import socket
 import tempfile
 from typing import Any, Optional
@@ -16,6 +15,7 @@ from typing import Any, Optional
 from ..errors import JobError
 from ..job import Job, job_options, joined
 from ..posts import Posts
+from ..temporary import remove_folder
 
 
 def meet(store: Any, rank: int, size: int, seconds: float) -> "Meeting":
@@ -50,7 +50,7 @@ def meet(store: Any, rank: int, size: int, seconds: float) -> "Meeting":
         return Meeting(job, folder)
     except BaseException:
         if folder:
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_folder(folder)
         raise
 
 
@@ -69,7 +69,7 @@ class Meeting:
         with contextlib.suppress(Exception):
             self.job.close()
         if self._folder:
-            shutil.rmtree(self._folder, ignore_errors=True)
+            remove_folder(self._folder)
             self._folder = None
 
 
