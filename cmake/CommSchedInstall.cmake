@@ -31,7 +31,7 @@ function(commsched_install_libraries export)
     install(DIRECTORY ${CMAKE_SOURCE_DIR}/${folder} DESTINATION ${header_dir}
       FILES_MATCHING PATTERN "*.h" PATTERN "*.td" PATTERN "*.proto")
     install(DIRECTORY ${CMAKE_BINARY_DIR}/${folder} DESTINATION ${header_dir}
-      FILES_MATCHING PATTERN "*.h" PATTERN "*.h.inc" PATTERN CMakeFiles EXCLUDE)
+      FILES_MATCHING PATTERN "*.h" PATTERN "*.h.inc" PATTERN CMakeFiles EXCLUDE PATTERN unity EXCLUDE)
   endforeach()
   install(EXPORT ${export} NAMESPACE CommSched:: DESTINATION ${package_dir})
 endfunction()

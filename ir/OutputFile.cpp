@@ -16,6 +16,10 @@ using namespace llvm;
 using namespace commsched;
 
 std::unique_ptr<OutputFile> OutputFile::open(StringRef path, std::string *error) {
+  if (path.empty()) {
+    *error = "output file must have a name";
+    return nullptr;
+  }
   std::unique_ptr<OutputFile> file(new OutputFile(path));
   std::error_code code;
   // The file that a link leads to is replaced, not the link.

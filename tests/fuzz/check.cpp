@@ -7,11 +7,15 @@
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "passes/Passes.h"
+#include "tests/fuzz/draw.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/xxhash.h"
 
 namespace commsched::fuzz {
 namespace {
@@ -30,6 +34,32 @@ constexpr const char *kPipelines[] = {
     "verify-distributed",
     "extract-problem,solve-problem{policy=fifo},verify-solution",
 };
+constexpr int kDrawn = 2; // more of each input
+
+bool isInFile(mlir::Location location) {
+  return location
+      ->walk([](mlir::Location inner) {
+        return llvm::isa<mlir::FileLineColLoc>(inner) ? mlir::WalkResult::interrupt()
+                                                      : mlir::WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+// Empty, or what is wrong with how a diagnostic of ours is written.
+std::string faultOf(const mlir::Diagnostic &diagnostic, bool locations) {
+  std::string text = diagnostic.str();
+  llvm::StringRef word = llvm::StringRef(text).split(' ').first;
+  if (text.empty())
+    return "an error says nothing";
+  bool capital = llvm::isUpper(word[0]) && word.size() > 1 && llvm::isLower(word[1]);
+  if (capital || text.back() == '.' || llvm::StringRef(text).contains('\n'))
+    return "an error must be one line of lower case without a full stop: " + text;
+  // What is wrong with an option is in no file.
+  bool ofOptions = mlir::PassInfo::lookup(word.rtrim(':')) || llvm::StringRef(text).starts_with("cannot read ");
+  if (locations && !ofOptions && !isInFile(diagnostic.getLocation()))
+    return "an error is nowhere: " + text;
+  return "";
+}
 
 } // namespace
 
@@ -46,15 +76,112 @@ const char *outcomeName(Outcome outcome) {
 
 struct Checker::Impl {
   mlir::DialectRegistry registry;
-  std::unique_ptr<mlir::MLIRContext> context;
+  // Two: what comes out may not depend on where a context has something in memory.
+  std::unique_ptr<mlir::MLIRContext> context, again;
   std::vector<std::unique_ptr<mlir::PassManager>> pipelines;
+  std::optional<Drawer> drawer;
   unsigned errors = 0;
+  bool locations = true; // whether an error must say where it is
+  std::string fault;     // of one of the errors
 
-  mlir::OwningOpRef<mlir::ModuleOp> parse(llvm::StringRef text) {
-    mlir::ParserConfig config(context.get());
-    return mlir::parseSourceString<mlir::ModuleOp>(text, config);
+  std::unique_ptr<mlir::MLIRContext> makeContext() {
+    auto made = std::make_unique<mlir::MLIRContext>(
+        registry, mlir::MLIRContext::Threading::DISABLED);
+    made->getDiagEngine().registerHandler(
+        [this](mlir::Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error)
+            return mlir::success();
+          ++errors;
+          if (fault.empty())
+            fault = faultOf(diagnostic, locations);
+          return mlir::success();
+        });
+    made->loadAllAvailableDialects();
+    return made;
   }
+
+  mlir::OwningOpRef<mlir::ModuleOp> parse(llvm::StringRef text, mlir::MLIRContext *in = nullptr) {
+    mlir::ParserConfig config(in ? in : context.get());
+    return mlir::parseSourceString<mlir::ModuleOp>(text, config, "input.mlir");
+  }
+
+  std::string roundTrip(mlir::ModuleOp module);
+  std::string runDrawn(mlir::ModuleOp module, llvm::StringRef bytecode, llvm::StringRef pipeline);
 };
+
+static std::string printed(mlir::ModuleOp module) {
+  std::string text;
+  llvm::raw_string_ostream(text) << module;
+  return text;
+}
+
+static std::string bytecodeOf(mlir::ModuleOp module) {
+  std::string bytes;
+  llvm::raw_string_ostream os(bytes);
+  return mlir::succeeded(mlir::writeBytecodeToFile(module, os)) ? bytes : "";
+}
+
+/// What verifies can be printed and read again, as text and as bytecode, and is the same then.
+std::string Checker::Impl::roundTrip(mlir::ModuleOp module) {
+  std::string text = printed(module);
+  // MLIR prints this constant of an affine expression, but does not read it.
+  if (text.find("9223372036854775808") != std::string::npos)
+    return "";
+  mlir::OwningOpRef<mlir::ModuleOp> read = parse(text);
+  if (!read)
+    return "what is printed does not parse";
+  // Data that a text brings has another name when a context reads it again.
+  const bool comparable = text.find("dense_resource<") == std::string::npos;
+  if (comparable && printed(*read) != text)
+    return "what is printed is printed in another way when it was read";
+  std::string bytecode = bytecodeOf(module);
+  if (bytecode.empty())
+    return "";
+  mlir::OwningOpRef<mlir::ModuleOp> fromBytes = parse(bytecode);
+  if (!fromBytes)
+    return "its bytecode does not parse";
+  if (comparable && printed(*fromBytes) != text)
+    return "it is another after it was bytecode";
+  return "";
+}
+
+/// A pipeline over a module: it fails with one error, or what comes out verifies, can be written and read, and is the same in
+/// another context, where the module came as bytecode.
+std::string Checker::Impl::runDrawn(mlir::ModuleOp module, llvm::StringRef bytecode, llvm::StringRef pipeline) {
+  std::string outputs[2];
+  bool succeeds[2];
+  for (int i = 0; i < 2; ++i) {
+    mlir::MLIRContext *in = i ? again.get() : context.get();
+    mlir::PassManager manager(in, "builtin.module");
+    manager.enableVerifier(false); // what does not verify is a finding below, and no error
+    std::string why;
+    llvm::raw_string_ostream os(why);
+    if (mlir::failed(mlir::parsePassPipeline(pipeline, manager, os)))
+      return why.empty() && !errors ? "options are refused without a diagnostic" : "";
+    mlir::OwningOpRef<mlir::ModuleOp> copy = i ? parse(bytecode, in) : mlir::OwningOpRef<mlir::ModuleOp>(module.clone());
+    if (!copy)
+      return "its bytecode does not parse in another context";
+    errors = 0;
+    fault.clear();
+    succeeds[i] = mlir::succeeded(manager.run(*copy));
+    if (!fault.empty())
+      return fault;
+    if (errors != (succeeds[i] ? 0 : 1))
+      return (succeeds[i] ? "succeeds with errors: " : "fails, and errors are not one: ") + std::to_string(errors);
+    if (succeeds[i] && mlir::failed(mlir::verify(*copy)))
+      return "what comes out does not verify: " + fault;
+    if (succeeds[i])
+      outputs[i] = printed(*copy);
+    if (succeeds[i] && !i)
+      if (std::string wrong = roundTrip(*copy); !wrong.empty())
+        return "of what comes out: " + wrong;
+  }
+  if (outputs[0].find("dense_resource<") != std::string::npos)
+    outputs[0] = outputs[1] = "";
+  if (succeeds[0] != succeeds[1] || outputs[0] != outputs[1])
+    return "comes out in another way the second time";
+  return "";
+}
 
 Checker::Checker() : impl(std::make_unique<Impl>()) {
   static bool registered = [] {
@@ -65,14 +192,9 @@ Checker::Checker() : impl(std::make_unique<Impl>()) {
   }();
   (void)registered;
   registerDialects(impl->registry);
-  impl->context = std::make_unique<mlir::MLIRContext>(
-      impl->registry, mlir::MLIRContext::Threading::DISABLED);
-  impl->context->getDiagEngine().registerHandler(
-      [this](mlir::Diagnostic &diagnostic) {
-        impl->errors +=
-            diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error;
-        return mlir::success();
-      });
+  impl->context = impl->makeContext();
+  impl->again = impl->makeContext();
+  impl->drawer.emplace();
   for (const char *text : kPipelines) {
     impl->pipelines.push_back(std::make_unique<mlir::PassManager>(
         impl->context.get(), "builtin.module"));
@@ -82,9 +204,7 @@ Checker::Checker() : impl(std::make_unique<Impl>()) {
       std::exit(2);
     }
   }
-  // Pipelines prepare their patterns when they run first, and again whenever a
-  // dialect is loaded.
-  impl->context->loadAllAvailableDialects();
+  // Pipelines prepare their patterns when they run first.
   for (auto &pipeline : impl->pipelines) {
     mlir::OwningOpRef<mlir::ModuleOp> module = impl->parse("");
     (void)pipeline->run(*module);
@@ -102,21 +222,9 @@ Outcome Checker::check(const std::string &text, std::string &finding) {
     return kRefused;
   }
 
-  // What verifies can be printed and read again, as text and as bytecode.
-  std::string printed, bytecode;
-  llvm::raw_string_ostream(printed) << *module;
-  if (!impl->parse(printed)) {
-    // MLIR prints this constant of an affine expression, but does not read it.
-    if (printed.find("9223372036854775808") == std::string::npos)
-      finding = "what is printed does not parse";
+  finding = impl->roundTrip(*module);
+  if (!finding.empty())
     return kVerified;
-  }
-  llvm::raw_string_ostream bytes(bytecode);
-  if (mlir::succeeded(mlir::writeBytecodeToFile(*module, bytes)) &&
-      !impl->parse(bytecode)) {
-    finding = "its bytecode does not parse";
-    return kVerified;
-  }
 
   Outcome outcome = kVerified;
   for (auto [name, pipeline] : llvm::zip(kPipelines, impl->pipelines)) {
@@ -129,6 +237,16 @@ Outcome Checker::check(const std::string &text, std::string &finding) {
       finding = std::string("fails without a diagnostic: ") + name;
       return outcome;
     }
+  }
+  // The same for the same text, so that --replay finds again what was found.
+  Random random(llvm::xxh3_64bits(text));
+  std::string bytecode = bytecodeOf(*module);
+  impl->locations = text.find("loc(") == std::string::npos;
+  for (int i = 0; i < kDrawn && finding.empty() && !bytecode.empty(); ++i) {
+    std::string pipeline = impl->drawer->pipeline(random);
+    finding = impl->runDrawn(*module, bytecode, pipeline);
+    if (!finding.empty())
+      finding += "\n  in: " + pipeline;
   }
   return outcome;
 }

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "tests/fuzz/mutate.h"
+#include "tests/fuzz/random.h"
 
 #include <algorithm>
 #include <cctype>
@@ -9,22 +10,6 @@
 
 namespace commsched::fuzz {
 namespace {
-
-// splitmix64: small, and the same everywhere, unlike std distributions.
-class Random {
-public:
-  explicit Random(uint64_t state) : state(state) {}
-  uint64_t next() {
-    uint64_t z = (state += 0x9e3779b97f4a7c15);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-  }
-  size_t below(size_t n) { return n ? next() % n : 0; }
-
-private:
-  uint64_t state;
-};
 
 struct Span {
   size_t begin, end;
@@ -99,6 +84,30 @@ constexpr std::string_view kNumbers[] = {
     "nan", "x", "0x7F800000", "-9223372036854775808",
     "18446744073709551616"};
 
+// What programs of other people have beside what ours have.
+constexpr std::string_view kShapes[] = {"", "0x", "?x", "1x", "2x?x", "0x0x", "3x0x4x", "9223372036854775807x", "4294967296x4294967296x",
+                                        "1x1x1x1x1x1x1x1x1x", "2x3x1x2x1x2x1x1x2x", "1000000007x", "*x"};
+constexpr std::string_view kElements[] = {"f32", "f64", "f16", "bf16", "i1", "i8", "i64", "ui8", "index", "f8E4M3FN", "i7", "i1024",
+                                          "complex<f32>", "tuple<>", "vector<2xf32>", "none", "memref<2xf32>"};
+constexpr std::string_view kValues[] = {"\"\"", "[]", "{}", "unit", "true", "-1 : i64", "0 : i64", "9223372036854775807 : i64", "1 : i1",
+                                        "-9223372036854775808 : i64", "0x7FC00000 : f32", "0xFF800000 : f32", "0x7FF0000000000000 : f64",
+                                        "0.0 : f64", "-1.0 : f64", "@nowhere", "@step", "@a::@b", "f32", "\"\\00\"", "\"a b\"",
+                                        "dense<0> : tensor<0xi64>", "dense<-1> : tensor<2xi64>", "array<i64>", "array<i64: -1>",
+                                        "affine_map<() -> ()>", "[1, \"a\"]", "loc(unknown)"};
+constexpr std::string_view kLines[] = {
+    "module {\n}\n", "module @inner {\n  func.func @step() {\n    return\n  }\n}\n",
+    "func.func private @external(tensor<4xf32>) -> tensor<4xf32>\n", "func.func @again() {\n  call @again() : () -> ()\n  return\n}\n",
+    "func.func @steps(%a: tensor<2xf32> {cs.param = \"a\"}) -> (tensor<2xf32> {cs.updates = \"a\"}) attributes {cs.step} {\n  return %a : "
+    "tensor<2xf32>\n}\n",
+    "func.func private @no_body() attributes {cs.step}\n", "cf.br ^bb90\n^bb90:\n", "cf.br ^bb91\n^bb91:\ncf.br ^bb91\n^bb92:\n",
+    "%true = arith.constant true\ncf.cond_br %true, ^bb93, ^bb94\n^bb93:\ncf.br ^bb94\n^bb94:\n", "^bb95(%unused: tensor<2xf32>):\n",
+    "\"other.op\"() : () -> ()\n", "%other = \"other.op\"() ({\n^bb0:\n}) : () -> tensor<4xf32>\n", "call @step() : () -> ()\n",
+    "%e = tensor.empty() : tensor<0xf32>\n", "%nine = arith.constant dense<0x7FC00000> : tensor<4xf32>\n",
+    "scf.execute_region {\n  scf.yield\n}\n"};
+constexpr std::string_view kLocations[] = {" loc(unknown)", " loc(\"\")", " loc(\"a.mlir\":0:0)", " loc(fused[\"a.mlir\":1:1, unknown])",
+                                           " loc(fused<\"x\">[unknown, \"n\"(\"a.mlir\":2:1)])",
+                                           " loc(callsite(\"f\" at \"b.mlir\":2:3))", " loc(callsite(unknown at unknown))"};
+
 std::string piece(std::string_view text, Span span) {
   return std::string(text.substr(span.begin, span.end - span.begin));
 }
@@ -157,7 +166,7 @@ std::string Mutator::mutant(uint64_t index) const {
     Span word = words[random.below(words.size())];
     Span line = lines[random.below(lines.size())];
     const std::string &other = texts[random.below(texts.size())];
-    switch (random.below(20)) {
+    switch (random.below(26)) {
     case 0: // another token
       replace(text, word, tokens[random.below(tokens.size())]);
       break;
@@ -260,6 +269,54 @@ std::string Mutator::mutant(uint64_t index) const {
         text.replace(at, what.size(), with);
       break;
     }
+    case 20:
+    case 21: { // another shape or element, of one type or wherever it is
+      std::vector<Span> types;
+      for (size_t at = 0; (at = text.find("tensor<", at)) != std::string::npos;) {
+        at += 7;
+        size_t end = text.find_first_of("<>,", at);
+        if (end != std::string::npos && text[end] == '>')
+          types.push_back({at, end});
+      }
+      if (types.empty())
+        break;
+      std::string what = "tensor<" + piece(text, types[random.below(types.size())]) + ">";
+      size_t element = what.find_last_of("x<"); // of index, too, which no test has
+      std::string with = what;
+      if (random.below(2))
+        with = "tensor<" + std::string(random.of(kShapes)) + what.substr(element + 1);
+      else
+        with = what.substr(0, element + 1) + std::string(random.of(kElements)) + ">";
+      bool everywhere = random.below(3);
+      for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += with.size())
+        if (everywhere || random.below(3) == 0)
+          text.replace(at, what.size(), with);
+      break;
+    }
+    case 22: { // the value of an attribute
+      std::vector<Span> values;
+      for (size_t at = 0; (at = text.find(" = ", at)) != std::string::npos;) {
+        at += 3;
+        if (size_t end = text.find_first_of(",}\n<", at); end != std::string::npos)
+          values.push_back({at, end});
+      }
+      if (!values.empty())
+        replace(text, values[random.below(values.size())], random.of(kValues));
+      break;
+    }
+    case 23:
+      text.insert(line.begin, random.of(kLines));
+      break;
+    case 24: // what ends here has another location
+      if (line.end > line.begin && text[line.end - 1] == '\n')
+        text.insert(line.end - 1, random.of(kLocations));
+      break;
+    case 25: // all of it in another module, or beside one
+      if (random.below(2))
+        text = "module {\n" + text + "\n}\n";
+      else
+        text = "module @first {\n" + text + "\n}\nmodule @second {\n" + other + "\n}\n";
+      break;
     case 13: // cut off, now and then
       if (random.below(4) == 0)
         text.resize(random.below(text.size()));

@@ -7,6 +7,7 @@
 #include "ir/ReadText.h"
 #include "reference/Ranks.h"
 #include "reference/TensorFile.h"
+#include "tools/support/ToolOptions.h"
 
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
@@ -63,7 +64,11 @@ static int fail(const llvm::Twine &why) {
   return EXIT_FAILURE;
 }
 
-bool Interpret::check(llvm::StringRef output, bool report) const {
+/// Of MLIR, about how modules are read and written; --interpret reads one, and writes none.
+static constexpr const char *kOfModules[] = {"dump-pass-pipeline", "emit-bytecode", "emit-bytecode-version", "no-implicit-module",
+                                             "output-split-marker", "split-input-file", "verify-diagnostics", "verify-roundtrip"};
+
+bool Interpret::check(llvm::StringRef input, llvm::StringRef output, bool report) const {
   const llvm::cl::Option *others[] = {&options->values, &options->batches, &options->output,
                                       &options->workers, &options->reduction, &options->each};
   if (!wanted()) {
@@ -76,6 +81,16 @@ bool Interpret::check(llvm::StringRef output, bool report) const {
   }
   if (output != "-" || report) {
     fail(llvm::Twine("prints metrics, and no module: it goes without ") + (report ? "--report" : "-o"));
+    return false;
+  }
+  for (const char *name : kOfModules)
+    if (auto found = llvm::cl::getRegisteredOptions().find(name);
+        found != llvm::cl::getRegisteredOptions().end() && found->second->getNumOccurrences() > 0) {
+      fail(llvm::Twine("reads one module and writes none: it goes without --") + name);
+      return false;
+    }
+  if (std::string why = checkOtherFile("--interpret-output", options->output, "the input", input); !why.empty()) {
+    llvm::errs() << "error: " << why << "\n";
     return false;
   }
   return true;

@@ -20,8 +20,8 @@ public:
   ~Interpret();
 
   bool wanted() const;
-  /// Whether the options go together, and with `output` of -o and `report`; else an error says what does not.
-  bool check(llvm::StringRef output, bool report) const;
+  /// Whether the options go together, and with the module, `output` of -o and `report`; else an error says what does not.
+  bool check(llvm::StringRef input, llvm::StringRef output, bool report) const;
   /// Reads `input`, runs the passes of the command line, interprets the step, and
   /// writes values and bounds; not the module. Returns the exit status.
   int run(llvm::StringRef input, mlir::DialectRegistry &registry);

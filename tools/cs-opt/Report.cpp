@@ -7,6 +7,7 @@
 #include "ir/ReadText.h"
 #include "passes/schedule/ScheduledSteps.h"
 #include "tools/cs-opt/StepDocument.h"
+#include "tools/support/ToolOptions.h"
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassInstrumentation.h"
@@ -53,6 +54,21 @@ Report::Report() : state(std::make_shared<State>()) {}
 Report::~Report() = default;
 
 bool Report::wanted() const { return !state->file.empty(); }
+
+bool Report::check(llvm::StringRef input, llvm::StringRef output) const {
+  if (!wanted())
+    return true;
+  std::string why;
+  if (state->file == "-")
+    why = "--report must be a file, which a trace is written beside, got: -";
+  for (const std::string &file : {state->file.getValue(), report::tracePathBeside(state->file)})
+    for (auto [what, other] : {std::pair("the input", input), std::pair("that of -o", output)})
+      if (why.empty())
+        why = checkOtherFile("--report", file, what, other);
+  if (!why.empty())
+    llvm::errs() << "error: " << why << "\n";
+  return why.empty();
+}
 
 void Report::attach(MlirOptMainConfig &config) {
   MlirOptMainConfig original = config;

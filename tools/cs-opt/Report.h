@@ -21,6 +21,9 @@ public:
   ~Report();
 
   bool wanted() const;
+  /// Returns false, and has said why on stderr, if it would be written over the module, or has no name for the
+  /// trace.
+  bool check(llvm::StringRef input, llvm::StringRef output) const;
   /// Listens to the passes that `config` will run.
   void attach(mlir::MlirOptMainConfig &config);
   /// After the passes. `input`: name of the file that they have read. Returns false,

@@ -31,7 +31,15 @@ extern "C" int commsched_cs_opt(int argc, char **argv) {
   auto [input, output] = mlir::registerAndParseCLIOptions(
       argc, argv, "CommSched: training steps for one device, distributed\n",
       registry);
-  if (!interpret.check(output, report.wanted()))
+  if (std::string why = commsched::checkOwnOptions({"o", "report", "interpret", "interpret-values", "interpret-batches",
+                                                    "interpret-output", "interpret-workers", "interpret-reduction",
+                                                    "interpret-each"},
+                                                   llvm::ArrayRef(argv, argc));
+      !why.empty()) {
+    llvm::errs() << "error: " << why << "\n";
+    return EXIT_FAILURE;
+  }
+  if (!interpret.check(input, output, report.wanted()) || !report.check(input, output))
     return EXIT_FAILURE;
   if (interpret.wanted())
     return interpret.run(input, registry);

@@ -107,16 +107,12 @@ const Use kUses[] = {
     {"allow-unregistered-dialect", {"mlir-to-plan", "mlir-to-cuda", "mlir-to-chakra"}},
 };
 
-/// Empty, or which option that was given `translation` has no use for, says nothing, or is there twice.
-std::string findUnused(StringRef translation, ArrayRef<char *> words) {
+/// Empty, or which option that was given `translation` has no use for.
+std::string findUnused(StringRef translation) {
   auto &options = llvm::cl::getRegisteredOptions();
   for (const Use &use : kUses) {
     auto found = options.find(use.option);
     std::string name = std::string("--") + use.option;
-    if (found != options.end() && found->second->getNumOccurrences() > 1)
-      return name + " must be there once";
-    if (llvm::any_of(words, [&](StringRef word) { return word == name + "=" || word == name.substr(1) + "="; }))
-      return name + " must have a value";
     if (found == options.end() || found->second->getNumOccurrences() == 0 ||
         llvm::is_contained(use.translations, translation))
       continue;
@@ -140,7 +136,12 @@ int commsched::translate(int argc, char **argv) {
     return fail("one translation must be named, got: " +
                 llvm::Twine(options.translations.size()) + "; see cs-translate --help");
   const Translation &translation = *options.translations[0];
-  if (std::string why = findUnused(nameOf(options), ArrayRef(argv, argc)); !why.empty())
+  SmallVector<const char *> own{"o"};
+  for (const Use &use : kUses)
+    own.push_back(use.option);
+  if (std::string why = checkOwnOptions(own, ArrayRef(argv, argc)); !why.empty())
+    return fail(why);
+  if (std::string why = findUnused(nameOf(options)); !why.empty())
     return fail(why);
   std::string error;
   std::unique_ptr<llvm::MemoryBuffer> input = openInputFile(options.input, &error);

@@ -5,8 +5,10 @@
 
 #include "mlir/IR/MLIRContext.h"
 #include "plan/version.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
 /// MLIR's own, which MLIR reads when it makes a context. Null if a later MLIR has none.
@@ -27,6 +29,28 @@ void commsched::leaveOpsOutOfDiagnostics() {
 bool commsched::wantsOpsInDiagnostics() {
   llvm::cl::opt<bool> *option = findOption();
   return option && option->getValue();
+}
+
+std::string commsched::checkOwnOptions(llvm::ArrayRef<const char *> names, llvm::ArrayRef<char *> words) {
+  auto &options = llvm::cl::getRegisteredOptions();
+  for (llvm::StringRef name : names) {
+    auto found = options.find(name);
+    const std::string dashed = (name.size() == 1 ? "-" : "--") + name.str();
+    if (found != options.end() && found->second->getNumOccurrences() > 1)
+      return dashed + " must be there once";
+    if (llvm::any_of(words, [&](llvm::StringRef word) {
+          return word.consume_back("=") && word.consume_front("-") && (word == name || word == "-" + name.str());
+        }))
+      return dashed + " must have a value";
+  }
+  return "";
+}
+
+std::string commsched::checkOtherFile(llvm::StringRef option, llvm::StringRef file, llvm::StringRef what,
+                                      llvm::StringRef other) {
+  if (file == "-" || other == "-" || (file != other && !llvm::sys::fs::equivalent(file, other)))
+    return "";
+  return (option + " must be another file than " + what + ", got: " + file).str();
 }
 
 void commsched::printOwnVersion(const char *tool) {

@@ -6,6 +6,10 @@
 #ifndef COMMSCHED_TOOLS_SUPPORT_TOOLOPTIONS_H
 #define COMMSCHED_TOOLS_SUPPORT_TOOLOPTIONS_H
 
+#include "llvm/ADT/ArrayRef.h"
+
+#include <string>
+
 namespace commsched {
 
 /// Diagnostics do not repeat the op that they are about, which may be a whole module,
@@ -14,6 +18,13 @@ namespace commsched {
 void leaveOpsOutOfDiagnostics();
 /// What the option says then.
 bool wantsOpsInDiagnostics();
+
+/// Empty, or what is wrong with one of `names`, options that a tool has itself: it is there twice, of which LLVM takes
+/// the last, or says nothing ("--report="). `words`: the command line, after it was parsed.
+std::string checkOwnOptions(llvm::ArrayRef<const char *> names, llvm::ArrayRef<char *> words);
+
+/// Empty, or that `option` wants to write `file` over what the tool has read or writes, of which `what` is the name.
+std::string checkOtherFile(llvm::StringRef option, llvm::StringRef file, llvm::StringRef what, llvm::StringRef other);
 
 /// --version prints the version of CommSched, not that of LLVM alone. `tool` must stay.
 void printOwnVersion(const char *tool);
