@@ -21,7 +21,9 @@ class _Taken:
     """What is decided on one way: `given`, and true from there on."""
 
     def __init__(self, given: Sequence[bool]):
-        self.given, self.asked, self._known = list(given), [], {}
+        self.given = list(given)
+        self.asked: "list[torch.SymBool]" = []
+        self._known: "dict[Any, bool]" = {}
 
     def decide(self, question: torch.SymBool) -> bool:
         known = question.node.maybe_as_bool()
@@ -80,9 +82,9 @@ def _extreme(own: Callable, sym: Callable) -> Callable:
     return extreme
 
 
-_OWN = {"sqrt": math.sqrt, "pow": math.pow}
-_MATH = {"sqrt": _sqrt, "pow": _pow}
-_EXTREMES = {"max": _extreme(max, torch.sym_max), "min": _extreme(min, torch.sym_min)}
+_OWN: "dict[str, Callable]" = {"sqrt": math.sqrt, "pow": math.pow}
+_MATH: "dict[str, Callable]" = {"sqrt": _sqrt, "pow": _pow}
+_EXTREMES: "dict[str, Callable]" = {"max": _extreme(max, torch.sym_max), "min": _extreme(min, torch.sym_min)}
 
 
 @contextlib.contextmanager

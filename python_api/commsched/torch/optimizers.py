@@ -209,7 +209,7 @@ class Copy:
             if key not in _OWN and not key.startswith("_warned") and (key not in attributes or _differs(attributes[key], value)):
                 raise FrontEndError(f"{self._name} changes its attribute '{key}' in a step, which its program would not; keep what changes "
                                     "as tensors in its state")
-        refuse_changed(own, groups, {(e.group, e.key) for e in self._state})
+        refuse_changed(own, groups, {(e.group, e.key) for e in self._state if e.group is not None})
         self._refuse_others(own, states)
         return [self._new_value(own, entry, mine[entry]) for entry in self._state]
 
