@@ -213,7 +213,8 @@ Checker::Checker() : impl(std::make_unique<Impl>()) {
 
 Checker::~Checker() = default;
 
-Outcome Checker::check(const std::string &text, std::string &finding) {
+Outcome Checker::check(const std::string &text, std::string &finding,
+                       const std::function<void(const std::string &)> &drawn) {
   impl->errors = 0;
   mlir::OwningOpRef<mlir::ModuleOp> module = impl->parse(text);
   if (!module) {
@@ -244,6 +245,7 @@ Outcome Checker::check(const std::string &text, std::string &finding) {
   impl->locations = text.find("loc(") == std::string::npos;
   for (int i = 0; i < kDrawn && finding.empty() && !bytecode.empty(); ++i) {
     std::string pipeline = impl->drawer->pipeline(random);
+    drawn(pipeline);
     finding = impl->runDrawn(*module, bytecode, pipeline);
     if (!finding.empty())
       finding += "\n  in: " + pipeline;

@@ -6,6 +6,7 @@
 #ifndef COMMSCHED_TESTS_FUZZ_CHECK_H
 #define COMMSCHED_TESTS_FUZZ_CHECK_H
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -30,7 +31,9 @@ public:
   ~Checker();
   // `finding` becomes a line that says what is wrong, if anything short of a
   // crash is: a failure without a diagnostic, or a print that does not parse.
-  Outcome check(const std::string &text, std::string &finding);
+  // Calls `drawn` with each pipeline before it runs, for what is not survived.
+  Outcome check(const std::string &text, std::string &finding,
+                const std::function<void(const std::string &)> &drawn);
 
 private:
   struct Impl;

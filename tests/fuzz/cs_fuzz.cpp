@@ -39,7 +39,7 @@ namespace {
 using namespace commsched::fuzz;
 
 constexpr uint64_t kBatch = 400;
-constexpr int kCpuSecondsPerInput = 10;
+constexpr int kCpuSecondsPerInput = 60;  // freed memory is kept, which makes a search slow
 constexpr double kSecondsPerInput = 300; // if it waits for something
 constexpr rlim_t kMemory = rlim_t(8) << 30;
 
@@ -53,6 +53,7 @@ struct Shared {
   volatile uint64_t index;
   volatile uint64_t stats[kOutcomes];
   char finding[500];
+  char pipeline[2000];  // which runs
   char functions[8000]; // on the stack of a crash
 };
 
@@ -103,7 +104,10 @@ std::vector<std::string> splitInputs(const std::string &text) {
     itimerval limit{{0, 0}, {kCpuSecondsPerInput, 0}};
     setitimer(ITIMER_PROF, &limit, nullptr);
     beginQuarantine();
-    Outcome outcome = checker.check(text, finding);
+    shared->pipeline[0] = 0;
+    Outcome outcome = checker.check(text, finding, [shared](const std::string &pipeline) {
+      std::strncpy(shared->pipeline, pipeline.c_str(), sizeof(shared->pipeline) - 1);
+    });
     if (!endQuarantine())
       finding = outcome == kRefused ? kParserWrites : "writes to freed memory";
     shared->stats[outcome] = shared->stats[outcome] + 1;
@@ -116,13 +120,17 @@ std::vector<std::string> splitInputs(const std::string &text) {
   _exit(0);
 }
 
+std::string drawn(const Shared &shared) {
+  return shared.pipeline[0] ? std::string("\n  in: ") + shared.pipeline : "";
+}
+
 // Runs inputs [from, to) in a child. Returns the first index not done; if that
 // input was a finding, says why in `why`.
 uint64_t batch(uint64_t from, uint64_t to, Checker &checker, Shared *shared,
                const std::function<std::string(uint64_t)> &input,
                std::string &why) {
   shared->index = from;
-  shared->finding[0] = shared->functions[0] = 0;
+  shared->finding[0] = shared->pipeline[0] = shared->functions[0] = 0;
   std::fflush(nullptr);
   pid_t pid = fork();
   if (pid < 0) {
@@ -144,7 +152,7 @@ uint64_t batch(uint64_t from, uint64_t to, Checker &checker, Shared *shared,
                kSecondsPerInput) {
       kill(pid, SIGKILL);
       waitpid(pid, &status, 0);
-      why = "hangs";
+      why = "hangs" + drawn(*shared);
       return shared->index;
     }
   }
@@ -153,9 +161,9 @@ uint64_t batch(uint64_t from, uint64_t to, Checker &checker, Shared *shared,
   if (WIFEXITED(status) && WEXITSTATUS(status) == 3)
     why = shared->finding;
   else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF)
-    why = "takes more than " + std::to_string(kCpuSecondsPerInput) + " s";
+    why = "takes more than " + std::to_string(kCpuSecondsPerInput) + " s" + drawn(*shared);
   else if (WIFSIGNALED(status))
-    why = std::string("crashes: ") + strsignal(WTERMSIG(status));
+    why = std::string("crashes: ") + strsignal(WTERMSIG(status)) + drawn(*shared);
   else
     why = "exits with " + std::to_string(WEXITSTATUS(status));
   return shared->index;
