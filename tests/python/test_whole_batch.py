@@ -33,6 +33,7 @@ OF_EACH = {
     "sorted and reversed": lambda h, ids: h[jnp.argsort(ids)][::-1],
     "reversed": lambda h, ids: h[::-1], "next": lambda h, ids: h[(jnp.arange(len(h)) + 1) % len(h)], "by a matrix": lambda h, ids: jnp.eye(len(h)) @ h,
     "micro-batches": lambda h, ids: jnp.sin(h.reshape(2, -1, D)).reshape(-1, D), "scanned": scanned(lambda c, t: (c, jnp.sin(t))),
+    "at its edges": lambda h, ids: jnp.pad(h.reshape(-1, 1, D), ((0, 0), (0, 0), (1, 1)), mode="edge").reshape(-1, D + 2)[:, 2:],
     "in a loop": lambda h, ids: jax.lax.while_loop(lambda c: c[1] < 2, lambda c: (c[0], c[1] + 1), (OUTSIDE(h), 0))[0] * h,
 }
 TOGETHER = {
@@ -69,7 +70,8 @@ NO_MEANS = {
 DECIDED = {
     "doubled if large": lambda per, n: jnp.where(per.mean() > 8, 2 * per.mean(), per.mean()), "clipped": lambda per, n: jnp.clip(per.mean(), 5, 9) + per.mean(),
     "of either sign": lambda per, n: jnp.abs(jnp.cos(per).mean()), "one of two": lambda per, n: jax.lax.cond(per.mean() > 8, lambda: per.mean(), lambda: jnp.sin(per).mean()),
-    "at most": lambda per, n: jnp.minimum(per.mean(), 8),
+    "at most": lambda per, n: jnp.minimum(per.mean(), 8), "if one is large": lambda per, n: jnp.where(jnp.any(per > 8), 2 * per.mean(), per.mean()),
+    "if all are small": lambda per, n: jnp.where(jnp.all(per < 20), per.mean(), jnp.sin(per).mean()),
 }
 
 

@@ -108,6 +108,7 @@ class _Walk:
             found = self.equation(e, f, [value(v, w) for v, w in zip(e.invars, f.invars)])
             self.path.pop()
             for v, w, x in zip(e.outvars, f.outvars, found, strict=True):
+                x = Value(ZERO, NONE) if 0 in shape(v) and 0 in shape(w) else x
                 known[v] = x if dimension_of_samples(shape(v), shape(w)) is not None else x._replace(factor=UNKNOWN)
         return [value(v, w) for v, w in zip(a.outvars, b.outvars)]
 
@@ -123,6 +124,10 @@ class _Walk:
             return [x for one, two, v in zip(reductions, of_mapped(f) or (), values, strict=True) for x in self.equation(one, two, [v])]
         if e.params.get("name") == "isinf" and values[0].kind == SUM:
             return [Value(ZERO, NONE)]
+        if name in ("concatenate", "split"):  # with nothing, as a pad by nothing is
+            of = [i for i, (v, w) in enumerate(zip(*([*g.invars, *g.outvars] for g in (e, f)))) if 0 not in shape(v) or 0 not in shape(w)]
+            if len(of) == 2:
+                return [values[min(of)]] * len(e.outvars)
         if name in _INNER and _INNER[name] in e.params:
             return _placed(e, values, self.run(closed(e.params[_INNER[name]]), closed(f.params[_INNER[name]]), values))
         if name == "scan":

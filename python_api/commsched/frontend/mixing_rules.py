@@ -358,7 +358,9 @@ def result(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "
         return None if axis is None else added_up(kinds[0]) if axis in e.params["axes"] else kinds[0]
     if name in _REDUCE:
         axis = _along(e, f)
-        return None if axis is None else Mixed(e) if axis in e.params["axes"] else bent(kinds, e)
+        if axis is not None and axis in e.params["axes"]:
+            return Mixed(e, DECIDED, NONE) if name in ("reduce_or", "reduce_and") and kinds[0] == EACH else Mixed(e)
+        return None if axis is None else bent(kinds, e)
     if name in ("cumsum", "cummax", "cummin", "cumlogsumexp", "cumprod", "top_k") and EACH in kinds:
         axis = _along(e, f)
         if axis is not None and axis == (e.params["axis"] if "axis" in e.params else len(shape(e.invars[0])) - 1):
