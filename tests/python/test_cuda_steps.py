@@ -73,7 +73,7 @@ def test_convolutions(tmp_path):
 # What NCCL has said to a rank itself; and what another has told it by a message, perhaps in the middle of one of its own.
 OWN = r'rank \d of 4: collective ".+" of step \d+: '
 IDLE = r'rank \d of 4: no collective under way: '
-TOLD = rf'rank \d of 4: (\S+ ".+" .*of (call|step) \d+: )?peer \d: aborted: ({OWN}|{IDLE})'
+TOLD = rf'rank \d of 4: (\S+ ".+" .*of (call|step) \d+: )?(rank \d of 4: )?peer \d: aborted: ({OWN}|{IDLE})'
 
 
 # Calls are counted from 0; the step has a collective at least, and 20 steps are made.

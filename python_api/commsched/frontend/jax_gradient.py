@@ -44,16 +44,7 @@ def _batch(arguments, dims):
     return gradient_p.bind(jax.numpy.moveaxis(gradient, dim, of), value), of
 
 
-PARTS = "commsched parts"  # the dimension of parts of a batch, each a worker's
-
-
-def _batch_of_parts(axis, arguments, dims, **_):
-    if axis.name != PARTS or dims[0] is None:
-        return _batch(arguments, dims)
-    return gradient_p.bind(jax.numpy.mean(arguments[0], dims[0]), arguments[1]), None
-
-
-batching.fancy_primitive_batchers[gradient_p] = _batch_of_parts
+batching.primitive_batchers[gradient_p] = _batch
 
 
 def _lower(context, gradient, value):

@@ -124,12 +124,11 @@ def _warn(gradients: "Sequence[Value]", made: "Sequence[tuple[tuple[str, str], V
     mixed = worst([_mixed(g) for g in gradients])
     not_known = [v.kind is None for v in gradients] + [role == "metric" and v.kind is None for (role, _), v in made]
     tried = a_try() if mixed is None and (unknown or any(not_known)) else None
-    other = sorted(made[i][0][1] for i in tried.gradients if made[i][0][0] != "metric") if tried is not None else []
     if mixed is not None:
         warn_mixed(mixed, "the gradients are", another)
-    elif other:
-        warn("the gradients are", f"tried with drawn numbers, those of parts come to another '{other[0]}' than that of the whole", another)
-    elif unknown is not None and (tried is None or not tried.means or not function):
+    elif tried is not None and tried.gradients:
+        warn("the gradients are", "tried with drawn numbers, those of parts have another mean than those of the whole", another)
+    elif unknown is not None and (tried is None or not tried.results or not function):
         what = f"the metrics of function {function!r}" if function else "the gradients"
         warnings.warn(f"whether {what} are means over the samples of the batch could not be told of this step: {unknown}. If they are, this can be ignored: "
                       "commsched.UncheckedSamples (docs/python.md, \"Losses that are no means\")", UncheckedSamples, stacklevel=4)
@@ -145,7 +144,7 @@ def _warn(gradients: "Sequence[Value]", made: "Sequence[tuple[tuple[str, str], V
             warn(what, f"it is {larger} when every sample is there twice", reported)
         elif mixed is None and of is not None:
             warn_mixed(of, what, reported)
-        elif tried is not None and i in tried.means and value.kind is None and not other:
+        elif tried is not None and not tried.gradients and i in tried.results and value.kind is None:
             warn(what, "tried with drawn numbers, the mean of those of parts is another one", reported)
     for (by, why), names in kept.items():
         others = f" and {len(names) - 1} more" if len(names) > 1 else ""

@@ -7,20 +7,20 @@ what does not is not. Random numbers are one and the same for a try: those of tw
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, NamedTuple, Optional, Sequence
+from typing import Any, NamedTuple, Optional, Sequence
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Literal, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Literal
 
-from .jax_gradient import PARTS, gradient_p
-from .jaxprs import equations, inner
+from .jax_gradient import gradient_p
+from .jaxprs import closed, equations, inner
 
 # Of values, all arguments together: more are not computed with for a try.
 LARGEST = 1 << 28
-# The bits of all random numbers, of each draw of arguments: a third and two fifths of the range.
-DRAWS = (0x5555555555555555, 0x6666666666666666)
+DRAWS = 2
+BITS = 0x5555555555555555  # of all random numbers: a third of the range
 # What has bits of its own, and calls of the host, which are not made for a try.
 _NOT_TRIED = ("threefry", "rng_", "random_gamma", "callback", "ffi_call", "infeed", "outfeed")
 
@@ -31,31 +31,61 @@ def can_be_tried(one: ClosedJaxpr, two: ClosedJaxpr) -> bool:
     return values <= LARGEST and not any(of in n for n in names for of in _NOT_TRIED)
 
 
-def _for_a_try(jaxpr: Any, bits: int, gradients: bool) -> Any:
-    """With these bits in place of random ones, and the worker 0; without `gradients`, with zeros in place of those that are averaged."""
+def _for_a_try(jaxpr: Any) -> Any:
+    """With BITS in place of random ones, and the worker 0."""
     def changed(x: Any) -> Any:
         if isinstance(x, (tuple, list)):
             return type(x)(*map(changed, x)) if hasattr(x, "_fields") else type(x)(map(changed, x))
         if isinstance(x, ClosedJaxpr):
-            return x.replace(jaxpr=_for_a_try(x.jaxpr, bits, gradients))
-        return _for_a_try(x, bits, gradients) if hasattr(x, "eqns") else x
+            return x.replace(jaxpr=_for_a_try(x.jaxpr))
+        return _for_a_try(x) if hasattr(x, "eqns") else x
 
     def equation(e: Any) -> Any:
-        if e.primitive.name not in ("random_bits", "cs_worker_index") and (gradients or e.primitive is not gradient_p):
+        if e.primitive.name not in ("random_bits", "cs_worker_index"):
             return e.replace(params={n: changed(x) for n, x in e.params.items()}) if inner(e) else e
         aval = e.outvars[0].aval
-        value = np.asarray(bits >> 64 - 8 * aval.dtype.itemsize if e.primitive.name == "random_bits" else 0, aval.dtype)
+        value = np.asarray(BITS >> 64 - 8 * aval.dtype.itemsize if e.primitive.name == "random_bits" else 0, aval.dtype)
         same = jax.make_jaxpr(lambda: jnp.full(aval.shape, value))()
         return e.replace(primitive=jax.lax.broadcast_in_dim_p, invars=[Literal(value, jax.core.ShapedArray((), aval.dtype))],
                          params=same.eqns[-1].params)
     return jaxpr.replace(eqns=[equation(e) for e in jaxpr.eqns])
 
 
-class Tried(NamedTuple):
-    """Indices of results. means: those of which the whole's are not the mean of those of its two parts; gradients: those to which other gradients come."""
+def _evaluated(trace: ClosedJaxpr, arguments: Sequence[Any], average: "Optional[Sequence[Any]]") -> "tuple[list[Any], list[Any]]":
+    """The results of a trace and its gradients that are averaged, which go on as `average`, if that is given."""
+    marked: "list[Any]" = []
 
-    means: "set[int]"
-    gradients: "set[int]"
+    def gradient(value: Any) -> Any:
+        marked.append(value)
+        return value if average is None else average[len(marked) - 1]
+
+    def run(jaxpr: Any, consts: Sequence[Any], given: Sequence[Any]) -> "list[Any]":
+        known = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*consts, *given], strict=True))
+
+        def value(v: Any) -> Any:
+            return v.val if isinstance(v, Literal) else known[v]
+        for e in jaxpr.eqns:
+            of = [value(v) for v in e.invars]
+            if e.primitive is gradient_p:
+                found = [gradient(of[0])]
+            elif e.primitive.name in ("jit", "pjit", "closed_call") and len(inner(e)) == 1:
+                within = closed(inner(e)[0])
+                found = run(within.jaxpr, within.consts, of)
+            else:
+                bound = e.primitive.get_bind_params(e.params)
+                functions, params = bound if isinstance(bound, tuple) else ((), bound)  # as JAX has had it
+                found = e.primitive.bind(*functions, *of, **params)
+                found = found if e.primitive.multiple_results else [found]
+            known.update(zip(e.outvars, found, strict=True))
+        return [value(v) for v in jaxpr.outvars]
+    return run(trace.jaxpr, trace.consts, arguments), marked
+
+
+class Tried(NamedTuple):
+    """gradients: whether any of the whole is another one than the mean of those of its two parts. results: the indices of those that are."""
+
+    gradients: bool
+    results: "set[int]"
 
 
 def differing(one: ClosedJaxpr, two: ClosedJaxpr, batch: Sequence[bool]) -> Optional[Tried]:
@@ -65,33 +95,33 @@ def differing(one: ClosedJaxpr, two: ClosedJaxpr, batch: Sequence[bool]) -> Opti
     """
     if not can_be_tried(one, two):
         return None
-    found, exact = Tried(set(range(len(two.out_avals))), set(range(len(two.out_avals)))), _exact([one, two])
-    for draw, bits in enumerate(DRAWS):
-        def of(trace: ClosedJaxpr, gradients: bool = True) -> "Callable[..., Any]":
-            return jaxpr_as_fun(trace.replace(jaxpr=_for_a_try(trace.jaxpr, bits, gradients)))
-        try:
+    one, two, exact = (*(t.replace(jaxpr=_for_a_try(t.jaxpr)) for t in (one, two)), _exact([one, two]))
+    part, whole = (jax.jit(lambda of, t=t: _evaluated(t, of, None)) for t in (one, two))
+    averaged = jax.jit(lambda of, average: _evaluated(one, of, average)[0])
+    gradients, results = set(range(sum(e.primitive is gradient_p for e in equations(one.jaxpr)))), set(range(len(two.out_avals)))
+    try:
+        for draw in range(DRAWS):
             values = _stand_ins(one, batch, np.random.default_rng(draw))
-            parts = jax.jit(jax.vmap(of(one), in_axes=[0 if b else None for b in batch], axis_name=PARTS, axis_size=2))(*values)
-            values = [jnp.concatenate(list(x)) if b else x for x, b in zip(values, batch, strict=True)]
-            whole, without = jax.jit(of(two))(*values), jax.jit(of(two, False))(*values)
-        except Exception:  # such as an operation that has no rule for parts beside each other
-            return None
-        found = Tried({i for i in found.means if _differs(parts[i], whole[i], None, exact)}, {i for i in found.gradients if _differs(parts[i], whole[i], without[i], exact)})
-        if not any(found):
-            break
-    return found
+            parts = [[x[i] if b else x for x, b in zip(values, batch, strict=True)] for i in range(2)]
+            average = [(a + b) / 2 for a, b in zip(*(part(of)[1] for of in parts), strict=True)]
+            outputs, own = whole([jnp.concatenate(list(x)) if b else x for x, b in zip(values, batch, strict=True)])
+            scale = max((float(jnp.abs(g).max()) for g in own if g.size), default=0.0)
+            gradients &= {i for i, (a, b) in enumerate(zip(average, own, strict=True)) if _differs([a], b, exact, scale)}
+            results &= {i for i, (*of, b) in enumerate(zip(*(averaged(of, average) for of in parts), outputs, strict=True)) if _differs(of, b, exact)}
+    except Exception:  # such as an operation that knows no such numbers
+        return None
+    return Tried(bool(gradients), results)
 
 
-def _differs(parts: Any, whole: Any, without: Any, exact: float) -> bool:
-    """Whether the mean of the parts is another one, by more than `exact` of what the gradients make of it, or of all."""
-    if parts.shape[1:] != whole.shape or not jax.dtypes.issubdtype(whole.dtype, np.inexact) or not whole.size:
+def _differs(parts: "Sequence[Any]", whole: Any, exact: float, scale: float = 0.0) -> bool:
+    """Whether the mean of parts is another one by more than a share of `exact`, and than what rounding makes of values as large as `scale`."""
+    if any(x.shape != whole.shape for x in parts) or not jax.dtypes.issubdtype(whole.dtype, np.inexact) or not whole.size:
         return False
     wide = np.complex128 if jax.dtypes.issubdtype(whole.dtype, np.complexfloating) else np.float64
-    mean, together, before = np.asarray(parts).astype(wide).mean(0), np.asarray(whole).astype(wide), 0.0 if without is None else np.asarray(without).astype(wide)
-    if not np.isfinite(mean).all() or not np.isfinite(together).all() or not np.isfinite(before).all():
+    mean, together = np.mean([np.asarray(x).astype(wide) for x in parts], 0), np.asarray(whole).astype(wide)
+    if not np.isfinite(mean).all() or not np.isfinite(together).all():
         return False
-    of, rounded = np.abs(together - before).max(), 4 * float(jnp.finfo(whole.dtype).eps) * np.abs(together).max()
-    return bool(of > rounded and np.abs(mean - together).max() > exact * of + rounded)
+    return bool(np.abs(mean - together).max() > exact * np.abs(together).max() + 64 * float(jnp.finfo(whole.dtype).eps) * scale)
 
 
 def _exact(traces: Sequence[ClosedJaxpr]) -> float:
@@ -103,14 +133,14 @@ def _exact(traces: Sequence[ClosedJaxpr]) -> float:
 def _stand_ins(one: ClosedJaxpr, batch: Sequence[bool], rng: np.random.Generator) -> "list[Any]":
     """Arguments of two parts."""
     def drawn(v: Any, of_batch: bool) -> Any:
-        shape, dtype = ((2,) if of_batch else ()) + v.aval.shape, v.aval.dtype
+        shape, dtype = (*((2,) if of_batch else ()), *v.aval.shape), v.aval.dtype
         if jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):
             return jnp.full(shape, jax.random.key(0))
         if jax.dtypes.issubdtype(dtype, np.inexact):
             # As large as leaves what layers make of it about as large; positive, if of one dimension, as scales, variances and counts are.
             values = rng.normal(size=shape)
-            values = values if of_batch else np.abs(values) + 0.1 if len(shape) < 2 else values / math.sqrt(math.prod(shape) / max(shape))
+            values = values if of_batch else np.abs(values) + 0.1 if v.aval.ndim < 2 else values / math.sqrt(math.prod(v.aval.shape) / max(v.aval.shape))
         else:
-            values = rng.integers(0, 2, shape) if of_batch else np.ones(shape)
+            values = np.asarray(rng.integers(0, 2, shape), np.float64) if of_batch else np.ones(shape)
         return jnp.asarray(values, dtype)
     return [drawn(v, b) for v, b in zip(one.jaxpr.invars, batch, strict=True)]
