@@ -87,4 +87,9 @@ FAULTS = [
           "out->runs_on.kind = StreamInfo::kToHost;", "copies"),
     Fault("a copy in line is on an engine", COPIES, "if (!copy.in_line()) out->runs_on.kind = StreamInfo::kToDevice;",
           "out->runs_on.kind = StreamInfo::kToDevice;", "copies"),
+    # Limits of memory and threads.
+    Fault("being out of memory is a crash", "tools/cs-run/process.cc", "  runtime::EndWhenOutOfMemory(SayMissing, runtime::Abort::kTake);\n", "", "limits"),
+    Fault("memory is always left", "runtime/base/out_of_memory.cc", "return at != MAP_FAILED && munmap(at, size) == 0;", "return true;", "limits"),
+    Fault("who is out of memory does not tell who started it", "tools/cs-run/process.cc",
+          "if (fd >= 0 && WriteReport(fd, absl::StatusCode::kResourceExhausted, message)) return;", "if (fd >= 0) return;", "limits"),
 ]

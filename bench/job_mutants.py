@@ -5,7 +5,8 @@
 Builds each fault of bench/_job_faults.py into a copy of the sources, one at a time, and runs the checks of its subject:
 one must fail. Without a fault all must pass. Of groups and roles: random jobs against NumPy
 (tests/integration/test_groups.py, test_roles.py), and the tests of the compiler; of messages that tensors share, and of
-staging and copies: properties of drawn servers, streams and steps. --quick: the first three faults only.
+staging and copies: properties of drawn servers, streams and steps; of limits of memory and threads: processes that have little.
+--quick: the first three faults only.
 """
 import argparse
 import dataclasses
@@ -39,6 +40,7 @@ CHECKS = {  # by Fault.mode; "": groups and roles
                        ("grpc_tests", "FrameStream*:Credit*:ParameterService*:*BadTrainer*:ParameterNetwork*"))),
     "copies": Checks("passes_tests runtime_tests",
                      (("passes_tests", "Staging*"), ("runtime_tests", "Devices*:Simulator*"))),
+    "limits": Checks("cs-opt cs-run cs-translate", jobs=("tests/integration/test_little_memory.py",)),
 }
 
 

@@ -7,9 +7,12 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <thread>
 
+#include "runtime/base/out_of_memory.h"
 #include "runtime/base/sync.h"
 
 // Wakes the thread of gRPC 1.51 that waits for the next timer. Not in its installed headers; another
@@ -49,7 +52,12 @@ bool TimeWasSetBack() { return set_back; }
 void InitialiseGrpc() {
   static const bool done = [] {
     if (std::getenv("GRPC_VERBOSITY") == nullptr)
-      gpr_set_log_function([](gpr_log_func_args *) {});
+      gpr_set_log_function([](gpr_log_func_args *said) {
+        if (std::strstr(said->message, "assertion failed") == nullptr) return;
+        static char text[256];
+        std::snprintf(text, sizeof(text), "gRPC has failed: %s", said->message);
+        runtime::EndInsteadOfAbort(text);
+      });
     // Never undone: gRPC's own shutdown waits up to 10 s for connections that
     // it has not taken apart yet, with nobody left to poll them.
     grpc_init();

@@ -16,6 +16,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "runtime/base/memory.h"
+#include "runtime/base/out_of_memory.h"
 #include "runtime/c_api/c_api_error.h"
 #include "runtime/c_api/c_api_session.h"
 #include "runtime/session/rank_state.h"
@@ -35,6 +36,12 @@ bool forked = false;  // while there were sessions
 
 void AfterFork() {
   forked = forked || sessions.load(std::memory_order_relaxed) != 0;
+}
+
+// Without allocating.
+void SayMissing(const char *message) {
+  for (const char *text : {"commsched: ", message, "\n"})
+    if (write(STDERR_FILENO, text, std::strlen(text)) < 0) return;
 }
 
 std::string &LastError() {
@@ -83,7 +90,10 @@ Counted::~Counted() {
 void Counted::Gone() { --sessions; }
 
 absl::Status CheckProcess() {
-  static const int registered = pthread_atfork(nullptr, nullptr, AfterFork);
+  static const int registered = [] {
+    rt::EndWhenOutOfMemory(SayMissing, rt::Abort::kLeave);
+    return pthread_atfork(nullptr, nullptr, AfterFork);
+  }();
   if (registered != 0)
     return absl::ResourceExhaustedError("no memory to watch for forks");
   if (!forked) return absl::OkStatus();

@@ -4,6 +4,7 @@
 
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -29,11 +30,14 @@ int64_t Now() {
 int MakeReportFile() { return memfd_create("cs-run report", MFD_CLOEXEC); }
 
 bool WriteReport(int fd, const absl::Status &status) {
+  return WriteReport(fd, status.code(), status.message());
+}
+
+bool WriteReport(int fd, absl::StatusCode code, absl::string_view message) {
   if (HasReport(fd)) return true;
-  Head head = {Now(), static_cast<int64_t>(status.code())};
-  std::string bytes(reinterpret_cast<const char *>(&head), sizeof(head));
-  bytes.append(status.message().data(), status.message().size());
-  return pwrite(fd, bytes.data(), bytes.size(), 0) == ssize_t(bytes.size());
+  Head head = {Now(), static_cast<int64_t>(code)};
+  const iovec parts[] = {{&head, sizeof(head)}, {const_cast<char *>(message.data()), message.size()}};
+  return pwritev(fd, parts, 2, 0) == ssize_t(sizeof(head) + message.size());
 }
 
 bool HasReport(int fd) {

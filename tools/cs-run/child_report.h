@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 
 namespace commsched::run {
 
@@ -22,6 +23,8 @@ int MakeReportFile();
 // In the child. Later calls do nothing: the first error is the one that counts.
 // Returns whether it is written.
 bool WriteReport(int fd, const absl::Status &status);
+// The same where nothing may be allocated.
+bool WriteReport(int fd, absl::StatusCode code, absl::string_view message);
 // In the parent, at any time.
 bool HasReport(int fd);
 // OK if there is none. `time` becomes when it was written.

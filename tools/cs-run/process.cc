@@ -9,10 +9,12 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
+#include <cstring>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/files.h"
+#include "runtime/base/out_of_memory.h"
 #include "tools/cs-run/child_report.h"
 #include "tools/support/StandardFiles.h"
 
@@ -36,6 +38,16 @@ void OnBusError(int number, siginfo_t *info, void *) {
   _exit(1);
 }
 
+// Without allocating.
+void SayMissing(const char *message) {
+  const int fd = report_file;
+  if (fd >= 0 && WriteReport(fd, absl::StatusCode::kResourceExhausted, message)) return;
+  char line[256] = "cs-run: ";
+  std::strncat(line, message, sizeof(line) - std::strlen(line) - 2);
+  std::strcat(line, "\n");
+  if (write(STDERR_FILENO, line, std::strlen(line)) < 0) return;
+}
+
 }  // namespace
 
 void PrepareProcess() {
@@ -52,6 +64,7 @@ void PrepareProcess() {
   action.sa_sigaction = OnBusError;
   action.sa_flags = SA_SIGINFO;
   sigaction(SIGBUS, &action, nullptr);
+  runtime::EndWhenOutOfMemory(SayMissing, runtime::Abort::kTake);
 }
 
 void SetReportFile(int fd) { report_file = fd; }

@@ -11,7 +11,8 @@ namespace commsched::run {
 
 // Before anything else: standard streams that are closed become ones that cannot be used, so
 // that no other file gets their number; a file that may not grow is an error, not a signal;
-// a mapped file of which a page is gone ends the process with an error that names it.
+// a mapped file of which a page is gone ends the process with an error that names it, and
+// having no more memory or threads with one that says so.
 void PrepareProcess();
 
 // From now on errors go into this file (child_report.h): the parent says them.

@@ -11,7 +11,8 @@ inline constexpr int kInternalErrorStatus = 70;
 
 /// From now on a fatal signal (a segmentation fault, a failed assertion, a stack
 /// that is too small) ends the process with one error on stderr, which repeats
-/// the command, and kInternalErrorStatus. Output files that are being written
+/// the command, and kInternalErrorStatus; no more memory or threads to be had, with
+/// one that says so, and status 1. Output files that are being written
 /// are removed. With COMMSCHED_STACK_TRACE set in the environment it is left to
 /// LLVM, which prints a stack trace. Call it first in main; `argv` must stay.
 void reportCrashesAsErrors(const char *const *argv);
