@@ -19,7 +19,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "grpc/base/admission.h"
 #include "runtime/core/greeting.h"
 
@@ -33,15 +32,23 @@ namespace {
 constexpr size_t kMaxGreeting = 4096;   // of who has not proved anything yet
 constexpr size_t kMaxStrangers = 1024;  // that have said nothing yet, at once
 
-std::string HostOfPeer(int fd) {
+using NameOf = int(int, sockaddr *, socklen_t *);  // getpeername or getsockname
+
+std::string HostOf(NameOf name_of, int fd) {
   sockaddr_storage address = {};
   socklen_t size = sizeof(address);
-  char host[NI_MAXHOST] = {};
-  getpeername(fd, reinterpret_cast<sockaddr *>(&address), &size);
-  getnameinfo(reinterpret_cast<sockaddr *>(&address), size, host, sizeof(host),
-              nullptr, 0, NI_NUMERICHOST);
-  // An IPv4 address that came in on a socket for both.
-  return std::string(absl::StripPrefix(host, "::ffff:"));
+  name_of(fd, reinterpret_cast<sockaddr *>(&address), &size);
+  return NumericHost(reinterpret_cast<sockaddr *>(&address), size);
+}
+
+// Where rank 0 waits: what a name stands for on its host, too, as that need not be what it is for others.
+std::string Place(const Rendezvous &meeting, const std::vector<Socket> &listeners) {
+  std::vector<std::string> hosts;
+  for (const Socket &listener : listeners) hosts.push_back(HostOf(getsockname, listener.fd()));
+  std::string place = WithPort(meeting.host, meeting.port);
+  if (!meeting.any && hosts != std::vector{meeting.host})
+    absl::StrAppend(&place, " (", absl::StrJoin(hosts, ", "), ")");
+  return place;
 }
 
 // Of what waits for an answer and says nothing meanwhile.
@@ -101,19 +108,28 @@ void DismissEnded(Guests *here) {
 
 }  // namespace
 
+std::string NumericHost(const sockaddr *address, socklen_t size) {
+  char host[NI_MAXHOST] = {};
+  getnameinfo(address, size, host, sizeof(host), nullptr, 0, NI_NUMERICHOST);
+  return host;
+}
+
+Gathering::Gathering(const Rendezvous &meeting, std::vector<Socket> listeners)
+    : meeting_(meeting), listeners_(std::move(listeners)), place_(Place(meeting_, listeners_)) {}
+
 // Whether all ranks are there, alive: the list of all is of no use with one that is not.
 bool Gathering::AllAreHere() {
   if (int(here_.size()) + 1 == meeting_.size) DismissEnded(&here_);
   return int(here_.size()) + 1 == meeting_.size;
 }
 
-absl::Status Gathering::Gather(const Socket &listener, Clock::time_point deadline) {
+absl::Status Gathering::Gather(Clock::time_point deadline) {
   while (refused_.ok() && !AllAreHere()) {
     DismissMute();
     if (Clock::now() >= deadline)
       refused_ = Missing();
     else
-      HearOnce(listener, deadline);
+      HearOnce(deadline);
   }
   return refused_;
 }
@@ -141,13 +157,14 @@ absl::Status Gathering::Missing() {
   const int strangers = strangers_ + int(silent_.size());
   return absl::DeadlineExceededError(absl::StrCat(
       missing.size() == 1 ? "rank " : "ranks ", absl::StrJoin(missing, ", "),
-      " did not come to ", WithPort(meeting_.host, meeting_.port), " within ",
+      " did not come to ", place_, " within ",
       absl::FormatDuration(meeting_.deadline),
       strangers == 0 ? "" : absl::StrCat("; ", strangers, " without the token did")));
 }
 
-void Gathering::HearOnce(const Socket &listener, Clock::time_point deadline) {
-  std::vector<pollfd> waiting = {{listener.fd(), POLLIN, 0}};
+void Gathering::HearOnce(Clock::time_point deadline) {
+  std::vector<pollfd> waiting;
+  for (const Socket &listener : listeners_) waiting.push_back({listener.fd(), POLLIN, 0});
   for (const Guest &guest : silent_) {
     waiting.push_back({guest.socket.fd(), POLLIN, 0});
     deadline = std::min(deadline, guest.until);
@@ -157,7 +174,7 @@ void Gathering::HearOnce(const Socket &listener, Clock::time_point deadline) {
     return;
   std::list<Guest> spoke;
   std::vector<std::vector<int>> said;
-  size_t at = 1;
+  size_t at = listeners_.size();
   for (auto guest = silent_.begin(); guest != silent_.end(); ++at) {
     const auto next = std::next(guest);
     if (waiting[at].revents != 0) {
@@ -174,7 +191,8 @@ void Gathering::HearOnce(const Socket &listener, Clock::time_point deadline) {
   }
   for (size_t i = 0; refused_.ok() && !spoke.empty(); ++i, spoke.pop_front())
     Judge(std::move(spoke.front()), said[i]);
-  if (waiting[0].revents != 0 && refused_.ok()) Accept(listener);
+  for (size_t i = 0; i < listeners_.size(); ++i)
+    if (waiting[i].revents != 0 && refused_.ok()) Accept(listeners_[i]);
 }
 
 void Gathering::Accept(const Socket &listener) {
@@ -190,7 +208,7 @@ void Gathering::Accept(const Socket &listener) {
     DismissOldest();
   else
     refused_ = absl::ResourceExhaustedError(
-        absl::StrCat("rank 0 cannot accept ranks at ", WithPort(meeting_.host, meeting_.port), ": ",
+        absl::StrCat("rank 0 cannot accept ranks at ", place_, ": ",
                      std::strerror(errno)));
 }
 
@@ -211,7 +229,7 @@ void Gathering::Judge(Guest guest, const std::vector<int> &numbers) {
   if (size == meeting_.size && (rank == 0 || here_.count(rank) != 0))
     refused_ = absl::FailedPreconditionError(
         absl::StrCat("two processes are rank ", rank));
-  guest.address = WithPort(HostOfPeer(guest.socket.fd()), port);
+  guest.address = WithPort(HostOf(getpeername, guest.socket.fd()), port);
   here_.insert_or_assign(refused_.ok() ? rank : -1, std::move(guest));
 }
 

@@ -6,6 +6,8 @@
 #ifndef COMMSCHED_LAUNCH_GATHERING_H
 #define COMMSCHED_LAUNCH_GATHERING_H
 
+#include <sys/socket.h>
+
 #include <list>
 #include <map>
 #include <string>
@@ -28,14 +30,18 @@ struct Guest {
   std::string address;
 };
 
+// The address without its port, as numbers.
+std::string NumericHost(const sockaddr *address, socklen_t size);
+
 using Guests = std::map<int, Guest>;  // by rank
 
 class Gathering {
  public:
-  explicit Gathering(const Rendezvous &meeting) : meeting_(meeting) {}
+  // `meeting` must outlive this.
+  Gathering(const Rendezvous &meeting, std::vector<Socket> listeners);
 
   // Until all are here, one does not fit, or it is too late; the errors are those of Meet.
-  absl::Status Gather(const Socket &listener, runtime::Clock::time_point deadline);
+  absl::Status Gather(runtime::Clock::time_point deadline);
 
   // Says it to all who are here.
   void Tell(const std::string &line, const std::string &text);
@@ -47,11 +53,13 @@ class Gathering {
   void DismissMute();
   void DismissOldest();
   absl::Status Missing();
-  void HearOnce(const Socket &listener, runtime::Clock::time_point deadline);
+  void HearOnce(runtime::Clock::time_point deadline);
   void Accept(const Socket &listener);
   void Judge(Guest guest, const std::vector<int> &numbers);
 
   const Rendezvous &meeting_;
+  const std::vector<Socket> listeners_;
+  const std::string place_;  // in errors
   Guests here_;
   std::list<Guest> silent_;  // who have not said yet who they are, in the order in which they came
   int strangers_ = 0;

@@ -53,20 +53,26 @@ absl::StatusOr<Addresses> Resolve(const std::string &host, int port,
   return Addresses(list, freeaddrinfo);
 }
 
-// `listens`: else it has the address only.
-absl::StatusOr<Socket> Bind(const std::string &host, int port, bool listens) {
+// Listens on all addresses of the host, as who comes may have no way to one of them; not `listens`: has
+// the first one only.
+absl::StatusOr<std::vector<Socket>> Bind(const std::string &host, int port, bool listens) {
   auto addresses = Resolve(host, port, /*passive=*/true);
   if (!addresses.ok()) return addresses.status();
+  std::vector<Socket> bound;
   int error = 0;
-  for (addrinfo *a = addresses->get(); a != nullptr; a = a->ai_next) {
+  for (addrinfo *a = addresses->get(); a != nullptr && (listens || bound.empty()); a = a->ai_next) {
     Socket listener(socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const int on = 1;
     setsockopt(listener.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (listens && a->ai_family == AF_INET6)
+      setsockopt(listener.fd(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
     if (listener.fd() >= 0 && bind(listener.fd(), a->ai_addr, a->ai_addrlen) == 0 &&
         (!listens || listen(listener.fd(), 4096) == 0))
-      return listener;
-    error = errno;
+      bound.push_back(std::move(listener));
+    else
+      error = errno;
   }
+  if (!bound.empty()) return bound;
   return absl::UnavailableError(absl::StrCat(
       "port ", port, " of ", host.empty() ? "this host" : host,
       " cannot be listened on: ", std::strerror(error),
@@ -76,10 +82,10 @@ absl::StatusOr<Socket> Bind(const std::string &host, int port, bool listens) {
 absl::StatusOr<std::vector<std::string>> Wait(const Rendezvous &meeting,
                                               int own_port,
                                               Clock::time_point deadline) {
-  auto listener = Bind(meeting.any ? "" : meeting.host, meeting.port, /*listens=*/true);
-  if (!listener.ok()) return listener.status();
-  Gathering gathering(meeting);
-  if (absl::Status refused = gathering.Gather(*listener, deadline); !refused.ok()) {
+  auto listeners = Bind(meeting.any ? "" : meeting.host, meeting.port, /*listens=*/true);
+  if (!listeners.ok()) return listeners.status();
+  Gathering gathering(meeting, *std::move(listeners));
+  if (absl::Status refused = gathering.Gather(deadline); !refused.ok()) {
     gathering.Tell("refused", std::string(refused.message()));
     return refused;
   }
@@ -143,7 +149,9 @@ absl::StatusOr<std::vector<std::string>> Come(const Rendezvous &meeting,
          a = a->ai_next) {
       Socket peer(socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
       if (const int error = Connect(peer.fd(), *a, std::min(deadline, Clock::now() + kConnect))) {
-        if (!met) last = std::strerror(error);
+        const std::string address = NumericHost(a->ai_addr, a->ai_addrlen);
+        if (!met)
+          last = absl::StrCat(address == meeting.host ? "" : address + ": ", std::strerror(error));
         continue;
       }
       auto all = MeetAt(meeting, peer.fd(), own_port, deadline);
@@ -168,7 +176,9 @@ std::string WithPort(const std::string &host, int port) {
 }
 
 absl::StatusOr<Socket> HoldPort(const std::string &host) {
-  return Bind(host, 0, /*listens=*/false);
+  auto held = Bind(host, 0, /*listens=*/false);
+  if (!held.ok()) return held.status();
+  return std::move(held->front());
 }
 
 int PortOf(const Socket &socket) {
