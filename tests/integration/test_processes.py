@@ -8,7 +8,7 @@ import subprocess
 
 import numpy as np
 import pytest
-from conftest import TIME_LIMIT, expect_error, expect_success, finish, run, tool
+from conftest import EXAMPLES, TIME_LIMIT, expect_error, expect_success, finish, run, tool
 from safetensors.numpy import load_file, save_file
 from servers import DIGITS_DATA, digits_plan
 from test_lost_peers import children, wait_for
@@ -77,6 +77,17 @@ def test_a_hangup_that_is_ignored(linear, linear_data, cluster, tmp_path):
     wait_for((tmp_path / "c").exists, [process])  # it goes on
     process.terminate()
     assert finish(process)[2] == 128 + signal.SIGTERM
+
+
+@pytest.mark.parametrize("ignored", [signal.SIGCHLD, signal.SIGTERM, signal.SIGINT, signal.SIGPIPE])
+def test_signals_that_who_starts_it_ignores(linear, linear_data, ignored):
+    """Of children that end, whether well or not, a parent hears all the same."""
+    def before():
+        signal.signal(ignored, signal.SIG_IGN)
+    expect_success(prepared([linear[4], "--spawn", *linear_data, "--steps", 3], before))
+    expect_error(prepared([linear[4], "--spawn", *linear_data[2:], "--steps", 3], before), '"w"')
+    source = EXAMPLES / "linear.mlir"
+    assert "within bounds" in expect_success(prepared([linear[2], *linear_data, "--steps", 2, "--check-against", source], before))
 
 
 def test_processes_that_cannot_be_started(linear, linear_data):

@@ -1,27 +1,19 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a rank reads from its launcher's environment, and how ranks meet.
+// What a rank reads from its launcher's environment.
 #include "launch/environment.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <map>
-#include <set>
-#include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "launch/rendezvous.h"
-#include "launch/socket.h"
 
 namespace commsched::launch {
 namespace {
 
-using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 using Variables = std::map<std::string, std::string>;
@@ -257,162 +249,6 @@ TEST(Launch, FirstHosts) {
   }
   for (const char *bad : {"", ",a", "n[", "n[]", "n[1"})
     EXPECT_FALSE(FirstHost(bad).ok()) << bad;
-}
-
-int FreePort() {
-  const int fd = socket(AF_INET, SOCK_STREAM, 0);
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof(address);
-  EXPECT_EQ(bind(fd, reinterpret_cast<sockaddr *>(&address), size), 0);
-  getsockname(fd, reinterpret_cast<sockaddr *>(&address), &size);
-  close(fd);
-  return ntohs(address.sin_port);
-}
-
-using Addresses = absl::StatusOr<std::vector<std::string>>;
-
-std::vector<Addresses> MeetAll(std::vector<Rendezvous> meetings) {
-  std::vector<Addresses> results(meetings.size(), absl::UnknownError(""));
-  std::vector<std::thread> threads;
-  std::vector<Socket> ports(meetings.size());
-  for (size_t i = 0; i < meetings.size(); ++i)
-    threads.emplace_back([&, i] { results[i] = Meet(meetings[i], &ports[i]); });
-  for (std::thread &thread : threads) thread.join();
-  return results;
-}
-
-std::vector<Rendezvous> Meetings(int size) {
-  std::vector<Rendezvous> meetings;
-  const int port = FreePort();
-  for (int rank = 0; rank < size; ++rank) {
-    Rendezvous meeting;
-    meeting.rank = rank;
-    meeting.size = size;
-    meeting.host = "127.0.0.1";
-    meeting.port = port;
-    meeting.deadline = absl::Seconds(60);
-    meeting.token = "the token of a job";
-    meetings.push_back(meeting);
-  }
-  return meetings;
-}
-
-TEST(Rendezvous, AllGetOneList) {
-  auto results = MeetAll(Meetings(5));
-  ASSERT_TRUE(results[0].ok()) << results[0].status();
-  EXPECT_EQ(results[0]->size(), 5u);
-  for (const Addresses &result : results) {
-    ASSERT_TRUE(result.ok()) << result.status();
-    EXPECT_EQ(*result, *results[0]);
-  }
-  for (const std::string &address : *results[0])
-    EXPECT_THAT(address, HasSubstr("127.0.0.1:"));
-}
-
-TEST(Rendezvous, WhoIsMissingIsNamed) {
-  auto meetings = Meetings(4);
-  meetings.erase(meetings.begin() + 2);
-  for (Rendezvous &meeting : meetings) meeting.deadline = absl::Seconds(1);
-  for (const Addresses &result : MeetAll(meetings)) {
-    ASSERT_FALSE(result.ok());
-    EXPECT_THAT(std::string(result.status().message()),
-                ::testing::AnyOf(HasSubstr("rank 2 did not come"),
-                                 HasSubstr("rank 0 was not met")));
-  }
-}
-
-TEST(Rendezvous, TwoOfOneRankAreRefused) {
-  auto meetings = Meetings(3);
-  meetings[2].rank = 1;
-  for (const Addresses &result : MeetAll(meetings))
-    EXPECT_THAT(std::string(result.status().message()),
-                HasSubstr("two processes are rank 1"));
-}
-
-// A rank that is left of the time before is told so, and nobody waits for it; one that is of
-// a later time waits until its own rank 0 is there.
-TEST(Rendezvous, MembershipsDoNotMeet) {
-  auto meetings = Meetings(3);
-  for (Rendezvous &meeting : meetings) meeting.epoch = 4;
-  Rendezvous left = meetings[2];
-  left.epoch = 3;
-  left.deadline = absl::Seconds(5);
-  meetings.push_back(left);
-  auto results = MeetAll(meetings);
-  for (int rank = 0; rank < 3; ++rank) EXPECT_TRUE(results[size_t(rank)].ok()) << results[size_t(rank)].status();
-  // It may have come too late to hear anything but that nobody is there.
-  EXPECT_FALSE(results[3].ok());
-
-  meetings = Meetings(2);
-  meetings[1].epoch = 1;
-  meetings[1].deadline = absl::Seconds(2);
-  results = MeetAll(meetings);
-  EXPECT_THAT(std::string(results[0].status().message()),
-              HasSubstr("rank 1: membership epoch must match 0, got: 1"));
-  EXPECT_EQ(results[1].status().code(), absl::StatusCode::kDeadlineExceeded);
-}
-
-TEST(Rendezvous, StrangersAreNobody) {
-  auto meetings = Meetings(3);
-  Rendezvous stranger = meetings[1];
-  stranger.token = "the token of another";
-  stranger.deadline = absl::Seconds(1);
-  meetings.push_back(stranger);
-  auto results = MeetAll(meetings);
-  for (int rank = 0; rank < 3; ++rank) {
-    ASSERT_TRUE(results[rank].ok()) << results[rank].status();
-    EXPECT_EQ(results[rank]->size(), 3u);
-  }
-  EXPECT_FALSE(results[3].ok());
-  // Nor is one who waits in the place of rank 0.
-  meetings = Meetings(2);
-  meetings[0].token = "the token of another";
-  for (Rendezvous &meeting : meetings) meeting.deadline = absl::Seconds(1);
-  results = MeetAll(meetings);
-  EXPECT_THAT(std::string(results[0].status().message()),
-              HasSubstr("rank 1 did not come"));
-  EXPECT_THAT(std::string(results[1].status().message()),
-              HasSubstr("the token must match that of rank 0"));
-}
-
-// Of so many ports that are free "just now" some would be the same.
-TEST(Rendezvous, HeldPortIsNobodyElses) {
-  for (const char *host : {"127.0.0.1", ""}) {
-    std::vector<Socket> held;
-    std::set<int> ports;
-    for (int i = 0; i < 400; ++i) {
-      auto port = HoldPort(host);
-      ASSERT_TRUE(port.ok()) << port.status();
-      held.push_back(*std::move(port));
-      EXPECT_TRUE(ports.insert(PortOf(held.back())).second);
-    }
-    for (int i = 0; i < 400; ++i) EXPECT_EQ(ports.count(FreePort()), 0);
-    // Who is told of one may listen on it, once.
-    for (int i = 0; i < 2; ++i) {
-      sockaddr_in address = {};
-      address.sin_family = AF_INET;
-      address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-      address.sin_port = htons(uint16_t(PortOf(held[0])));
-      held.emplace_back(socket(AF_INET, SOCK_STREAM, 0));
-      const int on = 1;
-      setsockopt(held.back().fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-      const bool listens =
-          bind(held.back().fd(), reinterpret_cast<sockaddr *>(&address), sizeof(address)) == 0 &&
-          listen(held.back().fd(), 1) == 0;
-      EXPECT_EQ(listens, i == 0);
-    }
-  }
-}
-
-TEST(Rendezvous, OtherHostsNeedPermission) {
-  Rendezvous meeting = Meetings(1)[0];
-  meeting.host = "192.0.2.1";
-  Socket port;
-  Addresses result = Meet(meeting, &port);
-  EXPECT_EQ(result.status().code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(result.status().message()), HasSubstr("need --tls-ca"));
 }
 
 }  // namespace

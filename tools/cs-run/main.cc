@@ -351,6 +351,8 @@ int CheckStdout(int status) {
 
 int main(int argc, char **argv) {
   commsched::endWithStarter();
+  // Who has started this may ignore it: nobody would hear then of children that end, nor how.
+  signal(SIGCHLD, SIG_DFL);
   commsched::run::PrepareProcess();
   return commsched::run::CheckStdout(
       commsched::run::Main(std::vector<std::string>(argv + 1, argv + argc)));
