@@ -85,6 +85,11 @@ def _by_identity(factor: Factor, known: "Sequence[Optional[Known]]") -> Factor:
     return factor if both is not None and np.ndim(both[0]) == 2 and np.asarray(both[0]).flat[0] == np.asarray(both[1]).flat[0] else UNKNOWN
 
 
+def _of_number(e: Any, f: Any) -> "list[Value]":
+    """Of a loop that takes no samples, as many times as there are."""
+    return [Value(UNKNOWN, NONE if shape(v) == shape(w) else None) for v, w in zip(e.outvars, f.outvars)]
+
+
 class _Walk:
     def __init__(self) -> None:
         self.gradients: "list[Value]" = []
@@ -224,6 +229,8 @@ class _Walk:
     def over_samples(self, e: Any, f: Any, values: "list[Value]") -> "list[Value]":
         consts, count, before = e.params["num_consts"], e.params["num_carry"], len(self.gradients)
         given, begin, rows = values[:consts], values[consts:consts + count], values[consts + count:]
+        if not rows and all(v.kind == NONE for v in values):
+            return _of_number(e, f)
         how = [loops.carried(e.params["jaxpr"].jaxpr, consts, i) for i in range(count)]
         rows, order = loops.in_one_order(rows)
         rest = zip(e.invars[consts + count:], f.invars[consts + count:], rows)

@@ -364,8 +364,8 @@ def result(e: Any, f: Any, factors: "list[Factor]") -> Factor:
         return rule(e, f, factors)
     if name in _LINEAR:
         moved = name == "rev" and _samples(e, f, 0) in e.params["dimensions"] and not isinstance(factors[0], float)
-        rounded = name == "convert_element_type" and isinstance(factors[0], float) and not (
-            jax.dtypes.issubdtype(e.params["new_dtype"], np.inexact) or _is_same(factors))
+        rounded = name == "convert_element_type" and not jax.dtypes.issubdtype(e.params["new_dtype"], np.inexact) and (
+            isinstance(factors[0], float) and not _is_same(factors) or isinstance(factors[0], Other) and jax.dtypes.issubdtype(e.invars[0].aval.dtype, np.inexact))
         return UNKNOWN if moved or rounded else factors[0]
     if name in _ADDED:
         return _added(factors)

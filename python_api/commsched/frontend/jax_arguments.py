@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
+import re
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
 import jax
@@ -13,6 +14,9 @@ import jax
 from ..arguments import shown
 from ..errors import FrontEndError
 from .located import first_failure
+
+
+_OTHER_TRACE = re.compile("from (a )?different trace level")
 
 
 class NoNewValue(FrontEndError):
@@ -69,6 +73,22 @@ def check_functions(functions: Any) -> None:
                                 f"{type(value).__name__}")
 
 
+def objects_of(arguments: Sequence[Any]) -> "list[list[tuple[Any, list[Any]]]]":
+    """Of each argument the objects in it that are no containers of Python, such as modules of Flax NNX, with their leaves."""
+    def objects(tree: Any) -> "list[Any]":
+        found = jax.tree_util.tree_leaves(tree, is_leaf=lambda x: x is not None and not isinstance(x, (dict, list, tuple)))
+        return [x for x in found if not jax.tree_util.all_leaves([x])]
+    return [[(x, jax.tree_util.tree_leaves(x)) for x in objects(a)] for a in arguments]
+
+
+def changed(arguments: Sequence[Any], before: "list[list[tuple[Any, list[Any]]]]") -> "set[int]":
+    """Positions of arguments in which an object has other leaves than before. What is changed in a container is a step's own, as under jax.jit."""
+    def other(x: Any, leaves: "list[Any]") -> bool:
+        now = jax.tree_util.tree_leaves(x)
+        return len(now) != len(leaves) or any(a is not b for a, b in zip(now, leaves))
+    return {i for i, own in enumerate(before) if any(other(*pair) for pair in own)}
+
+
 def _like_batches(shapes: Sequence[Sequence[tuple]], others: Sequence[int], batch: Sequence[int]) -> list[int]:
     """Arguments all arrays of which have as many rows as a batch has samples."""
     samples = {s[0] for i in batch for s in shapes[i] if s}
@@ -81,6 +101,18 @@ def _works(function: Callable[[], Any]) -> bool:
     except Exception:
         return False
     return True
+
+
+@contextlib.contextmanager
+def _own_objects() -> Iterator[None]:
+    """Around the tracing of a step: what Flax NNX says of a module that is changed in place where it was not made."""
+    try:
+        yield
+    except Exception as error:
+        if isinstance(error, FrontEndError) or not _OTHER_TRACE.search(str(error)):
+            raise
+        raise FrontEndError("the step must not read or change a module beside its arguments in place: make it an argument, and return it; got: "
+                            f"{type(error).__name__}: {first_failure(error)}") from error
 
 
 @contextlib.contextmanager
@@ -100,7 +132,8 @@ def forgotten_batch(names, shapes, params: int, batch: Sequence[int], constant: 
                 f"{', '.join(repr(names[b]) for b in batch) or 'nothing'}; name it in batch=, or in constant= if every "
                 "worker is to see all of it")
     try:
-        yield
+        with _own_objects():
+            yield
     except NoNewValue as error:
         if error.position not in _like_batches(shapes, others, batch):
             raise

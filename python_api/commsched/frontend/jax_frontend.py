@@ -17,7 +17,7 @@ from ..errors import FrontEndError
 from . import jax_keys
 from .base import BatchArgument, Description, Slot, check_part
 from .means import check_mean
-from .jax_arguments import NoNewValue, check_arguments, check_functions, forgotten_batch
+from .jax_arguments import NoNewValue, changed, check_arguments, check_functions, forgotten_batch, objects_of
 from .jax_constants import kept, without
 from .jax_gradient import marking
 from .jax_leaves import Leaves, path_name
@@ -155,6 +155,8 @@ class _Match:
                     reason = (f"output {i} has its structure, but '{n}' must match {dtype}{list(shape)}, got: "
                               f"{_described(o)}")
             if found is None:
+                if position in self.changed and not reason:
+                    reason = "the step changes it in place, so it must be among its outputs"
                 if reason or self.is_params(position):
                     raise NoNewValue(position, f"no output of the step is the new value of argument "
                                                f"'{self.names[position]}'" + (f": {reason}" if reason else ""))
@@ -190,6 +192,7 @@ class _Match:
 
     params = 0
     constant: Sequence[int] = ()
+    changed: "set[int]" = set()  # arguments of which an object was changed in place
 
 
 def _names(tree: Any) -> list[str]:
@@ -264,7 +267,11 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
     match.params, match.constant = params, constant
 
     def flat(*values):
-        return match(step(*_unflatten(all_leaves, values, empty)))
+        given = _unflatten(all_leaves, values, empty)
+        before = objects_of(given)
+        output = step(*given)
+        match.changed = changed(given, before)
+        return match(output)
     all_shapes = [[a.shape for a in leaves.arrays] for leaves in all_leaves]
     def whole():
         def called(*values):

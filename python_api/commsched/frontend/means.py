@@ -20,7 +20,7 @@ from .doubling import Value, followed
 from .doubling_rules import SAME, UNKNOWN, Factor, Other, shape
 from .jax_gradient import marking
 from .jaxprs import closed, inner
-from .kinds import DECIDED, NUMBER, PLACE, TOGETHER, Mixed, Some, worst
+from .kinds import DECIDED, NONE, NUMBER, PLACE, TOGETHER, Mixed, Some, worst
 from .places import Moved
 
 
@@ -59,6 +59,18 @@ def _multiple(factor: Factor) -> Optional[str]:
     return f"{factor:g} times as large" if isinstance(factor, float) and factor not in SAME else _larger(factor)
 
 
+def _by_number(value: Value) -> Optional[str]:
+    """In words, of what no sample has a part in, but their number."""
+    if value.kind != NONE or not isinstance(value.factor, (float, Other)) or value.factor in SAME:
+        return None
+    return f"{value.factor:g} times as large" if isinstance(value.factor, float) else "other"
+
+
+def _not_known(value: Value) -> bool:
+    """Whether it may be another one for all that is known: as samples make it, or their number."""
+    return value.kind is None or value.factor is UNKNOWN and _mixed(value) is None
+
+
 def _first_line(error: Exception) -> str:
     text = next(iter(str(error).splitlines()), "").strip()
     return f"{type(error).__name__}: {text[:200]}" if text else type(error).__name__
@@ -88,7 +100,9 @@ def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any]
     _refuse(gradients, made, parts)
     job = current()
     if job is None or job.rank == 0:
-        _warn(gradients, made, unknown, lambda: trial.differing(*traces, batch) if traces is not None else None, parts, locate, function)
+        asked = [i for i, (_, v) in enumerate(made) if v.kind == NONE and v.factor is UNKNOWN]
+        numbers = trial.by_number(*traces, batch, asked) if traces is not None and asked else []
+        _warn(gradients, made, unknown, lambda: trial.differing(*traces, batch) if traces is not None else None, numbers, parts, locate, function)
 
 
 def _refuse(gradients: "Sequence[Value]", made: "Sequence[tuple[tuple[str, str], Value]]", parts: int) -> None:
@@ -101,15 +115,17 @@ def _refuse(gradients: "Sequence[Value]", made: "Sequence[tuple[tuple[str, str],
                 f"there twice; each of {parts} parts of the batch has a loss of its own, and gradients are their means. Divide a sum by "
                 "the number of samples that the step is given (x.shape[0])")
     for (role, name), value in made:
-        if role == "updates" and _larger(value.factor):
+        larger = _larger(value.factor) or _by_number(value)
+        if role == "updates" and larger:
             raise FrontEndError(
-                f"the new value of '{name}' must not depend on how many samples the step is given, got: one that is {_larger(value.factor)} when every sample is "
+                f"the new value of '{name}' must not depend on how many samples the step is given, got: one that is {larger} when every sample is "
                 f"there twice; each of {parts} parts of the batch would count its own. Make a sum a mean, and count steps, or samples by a constant")
 
 
-def _warn(gradients: "Sequence[Value]", made: "Sequence[tuple[tuple[str, str], Value]]", unknown: Optional[str], a_try: "Callable[[], Optional[trial.Tried]]", parts: int,
-          locate: "Optional[Callable[[Any], Optional[str]]]", function: Optional[str]) -> None:
-    """unknown: why nothing is known, if so. a_try: what comes of the step by drawn numbers, where that is needed."""
+def _warn(gradients: "Sequence[Value]", made: "Sequence[tuple[tuple[str, str], Value]]", unknown: Optional[str], a_try: "Callable[[], Optional[trial.Tried]]",
+          numbers: Sequence[int], parts: int, locate: "Optional[Callable[[Any], Optional[str]]]", function: Optional[str]) -> None:
+    """unknown: why nothing is known, if so. a_try: what comes of the step by drawn numbers, where that is needed. numbers: the results that are found to be others with
+    another number of samples, and have none."""
     def warn(what: str, why: str, then: str, not_a: str = "not a", place: Optional[str] = None) -> None:
         warnings.warn(f"{f'{place}: ' if place else ''}{what} {not_a} mean over the samples of the batch: {why}. {then} "
                       "(docs/python.md, \"Losses that are no means\")", MixedSamples, stacklevel=5)
@@ -122,7 +138,7 @@ def _warn(gradients: "Sequence[Value]", made: "Sequence[tuple[tuple[str, str], V
              "not for all data a" if where_one_does else "not a", place)
     another, reported = "The parameters will not be those of one device on the whole batch", f"The mean of those of {parts} parts is reported"
     mixed = worst([_mixed(g) for g in gradients])
-    not_known = [v.kind is None for v in gradients] + [role == "metric" and v.kind is None for (role, _), v in made]
+    not_known = [_not_known(v) for v in gradients] + [role == "metric" and _not_known(v) for (role, _), v in made]
     tried = a_try() if mixed is None and (unknown or any(not_known)) else None
     if mixed is not None:
         warn_mixed(mixed, "the gradients are", another)
@@ -132,23 +148,28 @@ def _warn(gradients: "Sequence[Value]", made: "Sequence[tuple[tuple[str, str], V
         what = f"the metrics of function {function!r}" if function else "the gradients"
         warnings.warn(f"whether {what} are means over the samples of the batch could not be told of this step: {unknown}. If they are, this can be ignored: "
                       "commsched.UncheckedSamples (docs/python.md, \"Losses that are no means\")", UncheckedSamples, stacklevel=4)
-    kept: "dict[tuple[Any, str], list[str]]" = {}  # names of state, by what makes it other than a mean
+    kept: "dict[Any, list[str]]" = {}  # names of state, by what makes it other than a mean, in words if need be
     for i, ((role, name), value) in enumerate(made):
         larger, of = _multiple(value.factor), _mixed(value)
+        why = f"it is {larger} when every sample is there twice" if larger else _TRIED if i in numbers else None
         if role != "metric":
-            if role == "updates" and mixed is None and of is not None:
-                kept.setdefault((of.by, of.why), []).append(name)
+            if role == "updates" and mixed is None and (of or why):
+                kept.setdefault(of or why, []).append(name)
             continue
         what = f"the metric '{name}'{f' of function {function!r}' if function else ''} is"
-        if larger:
-            warn(what, f"it is {larger} when every sample is there twice", reported)
+        if why is not None:
+            warn(what, why, reported)
         elif mixed is None and of is not None:
             warn_mixed(of, what, reported)
-        elif tried is not None and not tried.gradients and i in tried.results and value.kind is None:
+        elif tried is not None and not tried.gradients and i in tried.results and _not_known(value):
             warn(what, "tried with drawn numbers, the mean of those of parts is another one", reported)
-    for (by, why), names in kept.items():
+    for by, names in kept.items():
         others = f" and {len(names) - 1} more" if len(names) > 1 else ""
-        warn_mixed(Mixed(by, why), f"the new value of '{names[0]}'{others} is", f"The mean of those of {parts} parts is kept")
+        what, then = f"the new value of '{names[0]}'{others} is", f"The mean of those of {parts} parts is kept"
+        if isinstance(by, Mixed):
+            warn_mixed(by, what, then)
+        else:
+            warn(what, by, then)
 
 
 class _Left(Exception):
@@ -204,6 +225,9 @@ _WHY = {TOGETHER: "depends on several samples together, and each of {parts} part
         PLACE: "depends on the places of samples in the batch, and each of {parts} parts of the batch begins with the first place",
         DECIDED: "is decided by several samples together, and each of {parts} parts of the batch, which decides by its own, may decide otherwise for some data",
         NUMBER: "of values that become smaller or larger with the number of samples is no multiple of what it would make of the whole batch"}
+
+
+_TRIED = "tried with drawn numbers, it is another one with twice as many samples"
 
 
 def _mixed(value: Value) -> Optional[Mixed]:

@@ -120,6 +120,45 @@ def _compared(one: ClosedJaxpr, two: ClosedJaxpr, batch: Sequence[bool]) -> Opti
     return Tried(bool(gradients), results)
 
 
+def by_number(one: ClosedJaxpr, two: ClosedJaxpr, batch: Sequence[bool], asked: Sequence[int]) -> "list[int]":
+    """Of the results with these indices, which depend on no sample but through gradients, those that are others where there are twice as many samples:
+    with the same numbers drawn for arguments and gradients. Arguments as of differing().
+
+    As nothing else differs, whatever does is found with one of the draws. In the last one all scalars of the state are between the numbers of samples of one part and of two.
+    """
+    samples = next((v.aval.shape[0] for v, b in zip(one.jaxpr.invars, batch, strict=True) if b and v.aval.shape), None)
+    if not asked or samples is None or not can_be_tried(one, two):
+        return []
+    try:
+        one, two = (t.replace(jaxpr=_for_a_try(t.jaxpr)) for t in (one, two))
+        marks = [[e.outvars[0].aval for e in equations(t.jaxpr) if e.primitive is gradient_p] for t in (one, two)]
+        part, whole = (jax.jit(lambda of, gradients, t=t, m=m: _with_gradients(t, of, gradients, len(m), asked)) for t, m in zip((one, two), marks, strict=True))
+        exact, found = 64 * _least_exact([one, two]), set()
+        for draw in range(DRAWS + 1):
+            rng = np.random.default_rng(draw)
+            values = _stand_ins(one, batch, rng, samples + (samples + 1) // 2 if draw == DRAWS else None)
+            gradients = [jnp.asarray(rng.normal(size=a.shape), a.dtype) for a in marks[0]]
+            results = part([x[0] if b else x for x, b in zip(values, batch, strict=True)], gradients)
+            more = whole([jnp.concatenate(list(x)) if b else x for x, b in zip(values, batch, strict=True)], gradients)
+            found |= {i for i, a, b in zip(asked, results, more, strict=True) if _differs([a], b, exact) or _other_numbers(a, b)}
+        return sorted(found)
+    except Exception:  # as in differing()
+        return []
+
+
+def _with_gradients(trace: ClosedJaxpr, arguments: Sequence[Any], gradients: Sequence[Any], count: int, asked: Sequence[int]) -> "list[Any]":
+    results, marked = _evaluated(trace, arguments, gradients)
+    if not len(marked) == count == len(gradients):
+        raise ValueError("a gradient within a loop")
+    return [results[i] for i in asked]
+
+
+def _other_numbers(one: Any, two: Any) -> bool:
+    """Of whole numbers. Those of 32 bits without a sign are random keys' data, as a rule."""
+    whole = jax.dtypes.issubdtype(two.dtype, np.integer) and two.dtype != np.uint32 or two.dtype == np.bool_
+    return bool(whole and one.shape == two.shape and (np.asarray(one) != np.asarray(two)).any())
+
+
 def _differs(parts: "Sequence[Any]", whole: Any, exact: float, scale: float = 0.0) -> bool:
     """Whether the mean of parts is another one by more than a share of `exact`, and than what rounding makes of values as large as `scale`."""
     if any(x.shape != whole.shape for x in parts) or not jax.dtypes.issubdtype(whole.dtype, np.inexact) or not whole.size:
@@ -132,13 +171,18 @@ def _differs(parts: "Sequence[Any]", whole: Any, exact: float, scale: float = 0.
 
 
 def _exact(traces: Sequence[ClosedJaxpr]) -> float:
-    """By which share results may differ as sums are made in another order, with the least exact type of numbers in the traces."""
+    """By which share results may differ as sums are made in another order."""
+    return max(1e-3, 8 * _least_exact(traces))
+
+
+def _least_exact(traces: Sequence[ClosedJaxpr]) -> float:
+    """How exact the least exact type of numbers in the traces is."""
     types = {v.aval.dtype for t in traces for e in equations(t.jaxpr) for v in e.outvars if jax.dtypes.issubdtype(getattr(v.aval, "dtype", np.bool_), np.inexact)}
-    return max([1e-3, *(8 * float(jnp.finfo(t).eps) for t in types)])
+    return max([float(jnp.finfo(t).eps) for t in types], default=0.0)
 
 
-def _stand_ins(one: ClosedJaxpr, batch: Sequence[bool], rng: np.random.Generator) -> "list[Any]":
-    """Arguments of two parts."""
+def _stand_ins(one: ClosedJaxpr, batch: Sequence[bool], rng: np.random.Generator, scalars: Optional[int] = None) -> "list[Any]":
+    """Arguments of two parts. scalars: what those of one element are that are in no batch, if it is given."""
     def drawn(v: Any, of_batch: bool) -> Any:
         shape, dtype = (*((2,) if of_batch else ()), *v.aval.shape), v.aval.dtype
         if jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):
@@ -149,5 +193,7 @@ def _stand_ins(one: ClosedJaxpr, batch: Sequence[bool], rng: np.random.Generator
             values = values if of_batch else np.abs(values) + 0.1 if v.aval.ndim < 2 else values / math.sqrt(math.prod(v.aval.shape) / max(v.aval.shape))
         else:
             values = np.asarray(rng.integers(0, 2, shape), np.float64) if of_batch else np.ones(shape)
+        if scalars is not None and not of_batch and not v.aval.shape and dtype != np.bool_:
+            values = np.asarray(scalars)
         return jnp.asarray(values, dtype)
     return [drawn(v, b) for v, b in zip(one.jaxpr.invars, batch, strict=True)]
