@@ -229,8 +229,8 @@ def _fixed(whole: Callable, inputs: Sequence[Any], kept: Kept, check: Callable[[
 
 def _refuse_another(first: torch.fx.GraphModule, whole: Callable, inputs: Sequence[Any]) -> None:
     """What is left behind elsewhere than in modules nobody knows of: it shows where the step is written a second time."""
-    why = "it goes on from what it has left in Python (such as a count, a tensor, an iterator) or from the time, which its program would not; keep that in a buffer, or, if " \
-          "only the first step is another one, make one before transpile()"
+    why = "it goes on from what it has left in Python (such as a count, a tensor, an iterator) or from the time, which its program would not; " \
+          "keep that in a buffer, or, if only the first step is another one, make one before transpile()"
     try:
         with _traced():
             second = _written(whole, inputs)
@@ -291,8 +291,8 @@ def _refuse_baked(graph: torch.fx.GraphModule, model: torch.nn.Module, params: S
                 raise FrontEndError(f"{_where(node)}the step reads {name} otherwise than through the model that it is given, where it "
                                     "would be a constant")
             if isinstance(value, torch.Generator):
-                raise FrontEndError(f"{_where(next(iter(node.users), node))}the step draws numbers by a generator of its own, whose state has no part in a program; leave out "
-                                    "generator=")
+                raise FrontEndError(f"{_where(next(iter(node.users), node))}the step draws numbers by a generator of its own, whose state has no part in "
+                                    "a program; leave out generator=")
             if isinstance(value, torch.Tensor) and value.requires_grad:
                 raise FrontEndError(f"{_where(node)}the step reads a tensor {list(value.shape)} that requires a gradient and is no "
                                     "parameter of the model; it would be a constant")

@@ -74,6 +74,6 @@ def _compared(graph: torch.fx.GraphModule, batch: int, tensors: Sequence[torch.T
     def value(node: torch.fx.Node) -> Any:
         if node not in known:
             arguments, keywords = (torch.fx.map_arg(a, value) for a in (node.args, node.kwargs))
-            known[node] = node.target(*arguments, **keywords)  # type: ignore[operator]
+            known[node] = node.target(*arguments, **keywords)
         return known[node]
     return [value(node) for node in comparisons(graph, batch)]
