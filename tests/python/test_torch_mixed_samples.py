@@ -3,6 +3,7 @@
 """PyTorch: losses that are no means over the samples warn, and buffers that count the samples of a part are refused (test_mixed_samples.py)."""
 
 import copy
+import random
 import re
 import warnings
 
@@ -27,11 +28,18 @@ def shifted(model, x, labels):
     return F.cross_entropy(model(x).view(-1, 5), labels.unsqueeze(1).expand(-1, 1).reshape(-1))
 
 
+def filled(model, x, labels, before=1, behind=1):
+    """As language models do: labels of what has no successor are filled up with ones that are ignored."""
+    each = F.pad(torch.stack([labels, (labels + 1) % 5], 1), (before, behind), value=-100)
+    return F.cross_entropy(model(x).unsqueeze(2).expand(-1, -1, each.shape[1]), each)
+
+
 MEANS = {
     "classes": (nn.CrossEntropyLoss(), (X, LABELS)),
     "classes behind views": (shifted, (X, LABELS)),
     "smoothed": (nn.CrossEntropyLoss(label_smoothing=0.1), (X, LABELS)),
     "log likelihood": (lambda m, x, y: F.nll_loss(F.log_softmax(m(x), 1), y), (X, LABELS)),
+    "labels that are filled up": (filled, (X, LABELS)),
     "of each": (lambda m, x, y, k: (F.cross_entropy(m(x), y, reduction="none") * k).mean(), (X, LABELS, MASK)),
     "by the number": (lambda m, x, y: F.cross_entropy(m(x), y, reduction="sum") / x.shape[0], (X, LABELS)),
     "squares": (lambda m, x, y: F.mse_loss(m(x), F.one_hot(y, 5).float()), (X, LABELS)),
@@ -41,6 +49,7 @@ MEANS = {
 MIXED = {
     "labels that are ignored": (nn.CrossEntropyLoss(), (X, SOME)),
     "labels that are ignored behind views": (shifted, (X, SOME)),
+    "labels that are ignored and filled up": (filled, (X, SOME)),
     "weights of classes": (nn.CrossEntropyLoss(weight=torch.arange(1., 6)), (X, LABELS)),
     "a mask": (lambda m, x, y, k: (F.cross_entropy(m(x), y, reduction="none") * k).sum() / k.sum(), (X, LABELS, MASK)),
     "root": (lambda m, x, y: F.mse_loss(m(x)[:, 0], y.float()).sqrt(), (X, LABELS)),
@@ -71,6 +80,38 @@ def test_what_warns_is_no_mean(loss, batch, mean):
         transpiled(copy.deepcopy(MODEL), loss, batch, 3)
         transpiled(copy.deepcopy(MODEL), loss, batch, 1)
     assert same == mean and len([w for w in caught if w.category is commsched.MixedSamples]) == (0 if mean else 1)
+
+
+def mixed(caught):
+    return [w for w in caught if issubclass(w.category, commsched.MixedSamples)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_labels_that_all_samples_have_ignored_alike(seed):
+    """Where the example batch itself has them, others may have others; what the step fills up itself is the same of all."""
+    draw = random.Random(seed)
+    before, behind, ignored = draw.randint(0, 2), draw.randint(1, 2), draw.randint(1, 3)
+    words = torch.randint(0, 5, (N, 4))
+    words[:, :ignored] = -100
+
+    def both(model, x, words):
+        return F.cross_entropy(model(x).unsqueeze(2).expand(-1, -1, words.shape[1]), words)
+    for loss, batch, count in ((lambda m, x, y: filled(m, x, y, before, behind), (X, LABELS), 0), (both, (X, words), 1)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            transpiled(copy.deepcopy(MODEL), loss, batch, draw.choice([2, 3]))
+        assert len(mixed(caught)) == count, (before, behind, ignored)
+
+
+@pytest.mark.parametrize("rows, workers", [(2, 3), (3, 2)])
+def test_accumulation_says_nothing(rows, workers):
+    """Also where there are as many samples in a part, or twice as many, as features: matrices of them are squares."""
+    for width in (2, 3, 4, 6):
+        model, batch = nn.Sequential(nn.Linear(4, width), nn.Tanh(), nn.Linear(width, width)), (torch.randn(2 * rows * workers, 4), torch.randn(2 * rows * workers, width))
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            commsched.torch.transpile(model, torch.optim.SGD(model.parameters(), lr=0.1), F.mse_loss, batch, cluster=workers, accumulate=2)
+        assert not mixed(caught), (width, mixed(caught))
 
 
 def of_four(model, x, y):

@@ -145,7 +145,7 @@ def _with_moved(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], kno
             return Mixed(k.by, PLACE)  # some of the samples, beside nothing else
     others = [k for k in kinds if k != NONE and not isinstance(k, Moved)]
     if not others and all(k.like(first) for k in some):
-        if all(k == first for k in some) and name in _LINEAR and shape(e.outvars[0]) == shape(e.invars[0]):
+        if all(k == first for k in some) and name in _LINEAR and all(shape(g.outvars[0]) == shape(g.invars[0]) for g in (e, f)):  # a square may be turned
             return first
         found = result(e, f, [EACH if isinstance(k, Moved) else k for k in kinds], factors, known if name == "dot_general" else ())
         if found == EACH:

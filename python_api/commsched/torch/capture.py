@@ -4,8 +4,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
-from typing import Any, Callable, Mapping, Sequence
+from typing import Any, Callable, Iterator, Mapping, Sequence
 
 import torch
 from torch._dispatch.python import enable_python_dispatcher
@@ -17,7 +18,7 @@ from ..errors import CommSchedError, FrontEndError
 from . import places
 from .decompositions import BY_ORDER, table
 from .first_state import Carried, Entry
-from .kept import Kept, same
+from .kept import Kept, constants_equal, same
 from .optimizers import Copy, Hyper
 from .places import Places
 from .scaling import Scaling, none_within
@@ -142,9 +143,9 @@ def _backward(step: Step, call: Callable[..., Any], batch: Sequence[torch.Tensor
 
 
 def capture(step: Step, params: Sequence[torch.Tensor], buffers: Sequence[torch.Tensor], state: Mapping[Entry, torch.Tensor],
-            scaler: Sequence[torch.Tensor], call: Callable[..., Any], batch: Sequence[torch.Tensor]) -> Graph:
-    """scaler: a scale and growth tracker, if there is scaling. call(tensors of the batch) -> what loss_fn returns. Raises
-    FrontEndError."""
+            scaler: Sequence[torch.Tensor], call: Callable[..., Any], batch: Sequence[torch.Tensor], again: bool = True) -> Graph:
+    """scaler: a scale and growth tracker, if there is scaling. call(tensors of the batch) -> what loss_fn returns. again: whether it is made sure that the
+    next step is the same. Raises FrontEndError."""
     keys, scaling = list(state), step.scaling
     names: list[str] = []
     updated = {id(p) for g in step.optimizer.param_groups for p in g["params"]}
@@ -189,7 +190,7 @@ def capture(step: Step, params: Sequence[torch.Tensor], buffers: Sequence[torch.
     try:
         beside = [step.loss] if isinstance(step.loss, torch.nn.Module) and step.loss is not step.model else []
         with none_within(), Kept([step.model, *beside]) as kept:
-            second = _fixed(lambda check: graph_of(whole, inputs, check), kept, lambda graph: _refuse_baked(graph, step.model, params))
+            second = _fixed(whole, inputs, kept, lambda graph: _refuse_baked(graph, step.model, params), again)
         step.hyper.check_unchanged(step.optimizer, rates)
     except CommSchedError:
         raise
@@ -202,28 +203,65 @@ def capture(step: Step, params: Sequence[torch.Tensor], buffers: Sequence[torch.
     return Graph(second, names, [i in used for i in range(len(params))])
 
 
-def _fixed(traced: Callable[[Callable], torch.fx.GraphModule], kept: Kept, check: Callable[[torch.fx.GraphModule], None]) -> torch.fx.GraphModule:
-    """The graph, which must be that of every step. traced(check) -> a graph."""
-    graph = traced(check)
+def _fixed(whole: Callable, inputs: Sequence[Any], kept: Kept, check: Callable[[torch.fx.GraphModule], None], once_more: bool) -> torch.fx.GraphModule:
+    """The graph, which must be that of every step. check: of it as it was written. once_more: whether it is written again, where modules have changed nothing."""
+    firsts: "list[torch.fx.GraphModule]" = []
+
+    def noted(first: torch.fx.GraphModule) -> None:
+        check(first)
+        firsts.append(first)
+    graph = graph_of(whole, inputs, noted)
     kept.refuse_random()
     changed = kept.changed()
     if changed:
         def both(first: torch.fx.GraphModule) -> None:
             check(first)
             kept.refuse_read(first)
-        again = traced(both)
+        again = graph_of(whole, inputs, both)
         kept.refuse_counted()
         if not same(graph, again):
             raise FrontEndError(f"the step does something else after it has set {', '.join(map(repr, changed[:3]))}: make one before transpile(), or have "
                                 "a buffer in place of it")
+    elif once_more:
+        _refuse_another(firsts[0], whole, inputs)
     return graph
+
+
+def _refuse_another(first: torch.fx.GraphModule, whole: Callable, inputs: Sequence[Any]) -> None:
+    """What is left behind elsewhere than in modules nobody knows of: it shows where the step is written a second time."""
+    why = "it goes on from what it has left in Python (such as a count, a tensor, an iterator) or from the time, which its program would not; " \
+          "keep that in a buffer, or, if only the first step is another one, make one before transpile()"
+    try:
+        with _traced():
+            second = _written(whole, inputs)
+    except CommSchedError:
+        raise
+    except Exception as error:
+        raise FrontEndError(f"{places.of_error(error)}the step cannot be traced a second time ({type(error).__name__}): {why}") from error
+    for a, b in zip(first.graph.nodes, second.graph.nodes):
+        constants = [getattr(graph, node.target, None) for graph, node in ((first, a), (second, b)) if node.op == "get_attr"]
+        if a.format_node() != b.format_node() or len(constants) == 2 and not constants_equal(*constants):
+            raise FrontEndError(f"{_where(b)}the step is another one the second time: {why}")
+    if len(first.graph.nodes) != len(second.graph.nodes):
+        raise FrontEndError(f"the step is another one the second time: {why}")
+
+
+@contextlib.contextmanager
+def _traced() -> Iterator[None]:
+    with plain(), enable_python_dispatcher(), fx_traceback.preserve_node_meta():
+        yield
+
+
+def _written(function: Callable, inputs: Sequence[Any]) -> torch.fx.GraphModule:
+    """As it is written: with its mutations and views."""
+    return make_fx(function, decomposition_table=BY_ORDER, tracing_mode="fake", _allow_non_fake_inputs=True)(*inputs)
 
 
 def graph_of(function: Callable, inputs: Sequence[Any], check: Callable[[torch.fx.GraphModule], None] = lambda graph: None) -> torch.fx.GraphModule:
     """What a function does with these tensors (in lists), as operations that mutate nothing and have rules where there are
     any. check: of the graph as it was written."""
-    with plain(), enable_python_dispatcher(), fx_traceback.preserve_node_meta():
-        first = make_fx(function, decomposition_table=BY_ORDER, tracing_mode="fake", _allow_non_fake_inputs=True)(*inputs)
+    with _traced():
+        first = _written(function, inputs)
         check(first)
         first.graph.set_codegen(torch.fx.graph.CodeGen())
         first.recompile()
@@ -252,6 +290,9 @@ def _refuse_baked(graph: torch.fx.GraphModule, model: torch.nn.Module, params: S
             if name is not None:
                 raise FrontEndError(f"{_where(node)}the step reads {name} otherwise than through the model that it is given, where it "
                                     "would be a constant")
+            if isinstance(value, torch.Generator):
+                raise FrontEndError(f"{_where(next(iter(node.users), node))}the step draws numbers by a generator of its own, whose state has no part in "
+                                    "a program; leave out generator=")
             if isinstance(value, torch.Tensor) and value.requires_grad:
                 raise FrontEndError(f"{_where(node)}the step reads a tensor {list(value.shape)} that requires a gradient and is no "
                                     "parameter of the model; it would be a constant")

@@ -138,12 +138,12 @@ def _root(node: Any) -> Any:
     return node
 
 
-def _captured(step: Step, own: Layout, batch: Batch, parts: int) -> Graph:
-    """Traces; state of parameters that turn out to have no gradient is left out."""
-    def attempt():
+def _captured(step: Step, own: Layout, batch: Batch, parts: int, again: bool = True) -> Graph:
+    """Traces; state of parameters that turn out to have no gradient is left out. again: see capture()."""
+    def attempt(again: bool = False):
         return capture(step, list(own.params.values()), list(own.buffers.values()), own.state, own.scaler,
-                       lambda tensors: call(step, pytree.tree_unflatten(tensors, batch.tree)), batch.part(parts))
-    graph = attempt()
+                       lambda tensors: call(step, pytree.tree_unflatten(tensors, batch.tree)), batch.part(parts), again)
+    graph = attempt(again)
     used = {e: (dataclasses.replace(e, of=tuple(i for i in e.of if graph.marked[i])), t) for e, t in own.state.items()}
     if any(e != new for e, (new, _) in used.items()):
         own.state = {new: t for e, (new, t) in used.items() if new.of or e.group is not None}
@@ -155,7 +155,7 @@ def _captured_times(step: Step, own: Layout, batch: Batch, parts: int, times: in
     """Of so many times the samples of a worker's part, one of `parts`. Raises what a step does that takes its number of samples only."""
     of, count = (1, times // parts) if times % parts == 0 else (parts, times)
     many = [torch.cat([t] * count) for t in batch.tensors]
-    return _captured(step, own, Batch(pytree.tree_unflatten(many, batch.tree), argument_names(step)), of)
+    return _captured(step, own, Batch(pytree.tree_unflatten(many, batch.tree), argument_names(step)), of, again=False)
 
 
 def _cuts_more(graph: Graph) -> bool:
@@ -172,13 +172,9 @@ def _cuts_more(graph: Graph) -> bool:
 
 def _check_mean(step: Step, own: Layout, graph: Graph, flat: Callable, specs: list, first: int, batch: Batch, parts: int,
                 results: "list[tuple[str, str]]", located: Located) -> None:
-    """See means.check_mean. Labels that the example batch has none of are taken to be in no batch."""
+    """See means.check_mean. Labels that the example batch has none of are taken to be in no batch (labels.py)."""
     count, rows = len(batch.tensors), batch.samples // parts
-    same = labels.constant(graph.graph, count, [[t[i * rows:(i + 1) * rows] for t in batch.tensors] for i in range(parts)])
-
-    def assumed(of: Graph) -> "dict[Any, bool]":
-        return {node: same[i] for i, node in enumerate(labels.comparisons(of.graph, count)) if i in same}
-
+    same = labels.constant(graph.graph, count, batch.tensors, parts)
     # Twice and four times one sample: with one alone many a step is another.
     known = {2, *((4,) if rows == 1 else ()), *((parts, 2 * parts) if _cuts_more(graph) else ())}
 
@@ -190,7 +186,7 @@ def _check_mean(step: Step, own: Layout, graph: Graph, flat: Callable, specs: li
 
     def flat_of(times: int) -> Optional[Callable]:
         found = of_times(times)
-        return None if found is None else functools.partial(flat, of=found, assumed=assumed(found))
+        return None if found is None else functools.partial(flat, of=found, assumed=labels.assumed(found.graph, count, batch.tensors, same))
 
     check_mean(flat_of, specs, [i >= first for i in range(len(specs))], parts, False, lambda: results, located.line_of)
 

@@ -39,16 +39,16 @@ def _described(value: Any) -> Any:
 
 
 def run(graph: torch.fx.GraphModule, inputs: Sequence[Any], located: Located, params: Sequence[Any] = (),
-        random: "Optional[jax.Array]" = None, assumed: "Mapping[torch.fx.Node, bool]" = {}) -> list:
-    """The outputs. params: what marks of gradients name by position. random: the key that all numbers are drawn from. assumed: nodes all elements of
-    which are taken to be this."""
+        random: "Optional[jax.Array]" = None, assumed: "Mapping[torch.fx.Node, torch.Tensor]" = {}) -> list:
+    """The outputs. params: what marks of gradients name by position. random: the key that all numbers are drawn from. assumed: what nodes are taken
+    to be."""
     known: dict[torch.fx.Node, Any] = {}
     given, key = iter(inputs), keys(random)
     for node in graph.graph.nodes:
         if node.op == "placeholder":
             known[node] = next(given)
         elif node in assumed:
-            known[node] = jnp.full(node.meta["val"].shape, assumed[node])
+            known[node] = jnp.asarray(to_numpy(assumed[node]))
         elif node.op == "get_attr":
             known[node] = jnp.asarray(to_numpy(getattr(graph, node.target)))
         elif node.op == "output":

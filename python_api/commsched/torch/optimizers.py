@@ -78,8 +78,8 @@ def check(optimizer: Any, params: Sequence[torch.Tensor]) -> None:
     if not isinstance(optimizer, torch.optim.Optimizer):
         raise FrontEndError(f"optimizer must be a torch.optim.Optimizer, got: {type(optimizer).__name__}")
     name = type(optimizer).__name__
-    step = inspect.signature(type(optimizer).step).parameters
-    if any(p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for n, p in step.items() if n != "self"):
+    _, *arguments = inspect.signature(type(optimizer).step).parameters.values()
+    if any(p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in arguments):
         raise FrontEndError(f"{name} needs a closure that evaluates the loss several times in a step, which is no fixed graph")
     if any(getattr(optimizer, hooks, None) for hooks in ("_optimizer_step_pre_hooks", "_optimizer_step_post_hooks")):
         raise FrontEndError(f"{name} has hooks on its step, which would not run; change gradients in before_update")
@@ -93,9 +93,14 @@ def check(optimizer: Any, params: Sequence[torch.Tensor]) -> None:
         for p in group["params"]:
             if id(p) not in known:
                 raise FrontEndError(f"group {i} of the optimizer has a parameter {list(p.shape)} that the model has not")
+    _refuse_state_of_none(optimizer, known)
+
+
+def _refuse_state_of_none(optimizer: torch.optim.Optimizer, known: "Collection[int]") -> None:
+    """known: the ids of the parameters."""
     for key in optimizer.state:
         if id(key) not in known:
-            raise FrontEndError(f"{name} keeps state that belongs to no parameter of the model: {key if isinstance(key, str) else 'a tensor'}")
+            raise FrontEndError(f"{type(optimizer).__name__} keeps state that belongs to no parameter of the model: {key if isinstance(key, str) else 'a tensor'}")
 
 
 def inner_of(optimizer: torch.optim.Optimizer) -> Optional[str]:
@@ -230,7 +235,8 @@ class Copy:
         return torch.scalar_tensor(now, dtype=given.dtype)
 
     def _refuse_others(self, own: torch.optim.Optimizer, before: "dict[int, dict]") -> None:
-        """What a step makes or changes of the state of parameters, and is not carried."""
+        """What a step makes or changes of the state, and is not carried."""
+        _refuse_state_of_none(own, {id(p) for p in self._fresh})
         known = {(i, e.key) for e in self._state for i in e.of}
         for i, p in enumerate(self._fresh):
             for key, value in own.state.get(p, {}).items():
