@@ -83,8 +83,8 @@ def pullback(op: Operation, operands: Mapping[str, Any]) -> Any:
         value = forward(own, **others, **dict(zip(wanted, given)))
         return value[0] if isinstance(value, tuple) else value
     # Paddle has gradients of integers and booleans too, which are rounded to these; JAX has none, so they are made of floats.
-    points = [operands[n] for n in wanted]
-    out, pull = jax.vjp(of, *[p if jnp.issubdtype(p.dtype, jnp.inexact) else jnp.asarray(p, jnp.float64) for p in points])
+    points = jax.tree_util.tree_map(lambda p: p if jnp.issubdtype(p.dtype, jnp.inexact) else jnp.asarray(p, jnp.float64), [operands[n] for n in wanted])
+    out, pull = jax.vjp(of, *points)
     if isinstance(out, jax.Array):
         cotangent = cotangent.reshape(out.shape).astype(out.dtype)
     found = iter(pull(cotangent))
