@@ -24,11 +24,15 @@ from . import values
 _PADDLE = os.path.dirname(os.path.abspath(paddle.__file__)) + os.sep
 _SOURCES = ("builtin.parameter", "pd_op.data")
 _OF_ROWS = ("sgd_", "momentum_", "adam_")  # of these, rows without a gradient are as with one that is zero
+_SUMS = ("sum_1", "sum_2", "sum_3", "num_accumulates", "old_num_accumulates", "num_updates")
 _IN_PLACE: "dict[str, dict[str, Optional[str]]]" = {  # of these operations, results that are not named after what they replace, if they do
     "pd_op.batch_norm_": {"out": None},
+    "pd_op.assign_out_": {"out": "output"},
+    "pd_op.average_accumulates_": {f"out_{n}": f"in_{n}" for n in _SUMS},
     "pd_op.cross_entropy_with_softmax_": {"softmax": "input"},
     "pd_op.adadelta_": {"moment_out": "avg_squared_grad", "inf_norm_out": "avg_squared_update"},
     "pd_op.update_loss_scaling_": {"loss_scaling": "prev_loss_scaling", "out_good_steps": "in_good_steps", "out_bad_steps": "in_bad_steps"}}
+_SAID = (*_IN_PLACE, "pd_op.check_finite_and_unscale_", "pd_op.increment_")  # which change what `replaced` says, and nothing else
 _OPTIMIZERS = ("param", "grad", "learning_rate")  # operands that an operation of an optimizer has
 
 
@@ -140,7 +144,9 @@ class _Reader:
     def _read(self, op: Any) -> None:
         name, attributes = op.name(), dict(op.attrs())
         frames = _frames(op)
-        place = best(frames, _PADDLE)
+        # Control flow has no place, but what is in it has one.
+        inside = (best(_frames(o), _PADDLE) for block in (op.blocks() if op.num_regions() else ()) for o in block.ops)
+        place = best(frames, _PADDLE) or next((p for p in inside if p), None)
         what = f"{shown(place)}: {name}" if place else name
         if op.num_regions():
             raise UnsupportedOp(name, shown(place) if place else None)
@@ -308,9 +314,9 @@ def capture(program: Any, metrics: "Mapping[str, Any] | Sequence[Any]" = ()) -> 
             number = replaced(op, o)
             source = None if number is None else by_id.get(number)
             if o is not None and source is not None and source.name in persistable:
-                if source.name in updates:
+                if source.name in updates and reader.is_optimizer(op) and number == op.inputs["param"]:
                     raise FrontEndError(f"{where}'{source.name}' must be updated once in a step, got: a second time by {op.name}")
-                updates[source.name] = o.id
+                updates[source.name] = o.id  # the last one, which has read those before
         if not reader.is_optimizer(op):
             _changed_in_place(reader, i, by_id, updates, where)
             continue
@@ -353,8 +359,8 @@ def capture(program: Any, metrics: "Mapping[str, Any] | Sequence[Any]" = ()) -> 
 def _changed_in_place(reader: _Reader, position: int, by_id: Mapping[int, Source], updates: dict[str, int], where: str) -> None:
     """An operation that changes its operand x, a variable that is carried, becomes its update; others like it are refused."""
     op = reader.ops[position]
-    if op.name in ("pd_op.check_finite_and_unscale_", "pd_op.update_loss_scaling_"):
-        return  # which change what `replaced` says
+    if op.name in _SAID:
+        return
     changed = [by_id[n] for n in op.inputs.values() if n is not None and n in by_id and by_id[n].name not in updates]
     if not changed or any(o is not None and o.name.endswith("_out") for o in op.outputs):
         return

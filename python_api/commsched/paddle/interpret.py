@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, Mapping, Optional
+import contextlib
+from typing import Any, Callable, Iterator, Mapping, Optional
 
 import jax
 import jax.numpy as jnp
@@ -17,7 +18,7 @@ from ..frontend.rules import applied, keys
 from .capture import Captured, Op, replaced
 from .rules import RULES, Operation, pullback
 
-_DRAWING = ("pd_op.dropout",)
+_DRAWING = tuple(f"pd_op.{n}" for n in ("dropout", "uniform", "gaussian", "bernoulli", "randint", "randperm", "gumbel_softmax"))
 _SHAPED = ("pd_op.reshape", "pd_op.reshape_", "pd_op.view_shape", "pd_op.expand")
 
 
@@ -82,7 +83,7 @@ def _apply(op: Op, found: Mapping[int, Any], located: Located, key: Callable, ro
     rule = RULES.get(name) if dialect == "pd_op" else None
     if rule is None and not (name.endswith("_grad") and name.removesuffix("_grad") in RULES):
         raise UnsupportedOp(op.name, place)
-    with applied(op.name, place):
+    with _of_one_batch(op, operands, rows, place), applied(op.name, place):
         if rule is None:
             value = pullback(operation, operands)
             if value is None:
@@ -98,6 +99,23 @@ def _apply(op: Op, found: Mapping[int, Any], located: Located, key: Callable, ro
         return tuple(_checked(op, v, o, operands, rows, place) for v, o in zip(values, op.outputs))
 
 
+def _constant_size(what: str, rows: "tuple[int, int]", place: Optional[str]) -> FrontEndError:
+    return FrontEndError(f"{place.replace(chr(34), '') + ': ' if place else ''}{what} the batch size {rows[0]} as a constant, where each "
+                         f"worker has {rows[1]} samples; have it be -1, and the first dimension of data None")
+
+
+@contextlib.contextmanager
+def _of_one_batch(op: Op, operands: Mapping[str, Any], rows: "tuple[int, int]", place: Optional[str]) -> Iterator[None]:
+    """Says so where an operation fails as one operand has the samples of the whole batch, and another those of a worker."""
+    try:
+        yield
+    except UnsupportedOp as error:
+        sizes = {getattr(v, "shape", ())[:1] for v in jax.tree_util.tree_leaves(list(operands.values()))}
+        if rows[0] == rows[1] or not isinstance(error.__cause__, (TypeError, ValueError)) or not {(n,) for n in rows} <= sizes:
+            raise
+        raise _constant_size(f"an operand of {op.name} has", rows, place) from error
+
+
 def _checked(op: Op, value: Any, result: Any, operands: Mapping[str, Any], rows: "tuple[int, int]", place: Optional[str]) -> Any:
     """With the shape and element type that Paddle says, at the batch that is given here."""
     if result is None or value is None or result.shape is None or result.dtype is None:
@@ -109,8 +127,7 @@ def _checked(op: Op, value: Any, result: Any, operands: Mapping[str, Any], rows:
     first = next((v for v in operands.values() if v is not None), None)
     if (samples != local and op.name in _SHAPED and getattr(first, "shape", ())[:1] == (local,) and value.shape[:1] == (samples,)
             and result.shape[:1] == (samples,)):
-        raise FrontEndError(f"{place.replace(chr(34), '') + ': ' if place else ''}{op.name} has the batch size {samples} as a constant, where each "
-                            f"worker has {local} samples; have it be -1, and the first dimension of data None")
+        raise _constant_size(f"{op.name} has", rows, place)
     for own, said in zip(value.shape, result.shape):
         if said not in (-1, own) and said * local != own * samples:
             raise AssertionError(f"the rule gives {list(value.shape)}, not {list(result.shape)}")

@@ -260,6 +260,16 @@ def _full_with_tensor(op: Operation, value, shape):
     return np.full(tuple(int(n) for n in known(shape, "a shape").reshape(-1)), _scalar(value, "a value"), op.dtype)
 
 
+@rule("increment", "increment_")
+def _increment(op: Operation, x):
+    return x + np.asarray(op["value"], x.dtype)
+
+
+@rule("assign_out_")
+def _assign_out(op: Operation, x, output):
+    return x
+
+
 @rule("arange")
 def _arange(op: Operation, start, end, step):
     return np.arange(*(known(v, "a bound").reshape(-1)[0] for v in (start, end, step)), dtype=op.dtype)

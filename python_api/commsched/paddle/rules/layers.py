@@ -177,18 +177,26 @@ def _cross_entropy_grad(op: Operation, label, softmax, loss_grad):
     return jnp.where(counts, (softmax - ones) * loss_grad, 0)
 
 
+def _usual(op: Operation) -> None:
+    if op["normalize"] or op["ignore_index"] != -100:
+        raise NoRule("normalisation or ignored labels")
+
+
 @rule("sigmoid_cross_entropy_with_logits")
 def _sigmoid_cross_entropy(op: Operation, x, label, pos_weight=None):
-    if op["normalize"] or pos_weight is not None or op["ignore_index"] != -100:
-        raise NoRule("weights, normalisation or ignored labels")
-    return jnp.maximum(x, 0) - x * label + jnp.log1p(jnp.exp(-jnp.abs(x)))
+    _usual(op)
+    of_log = jnp.log1p(jnp.exp(-jnp.abs(x)))
+    if pos_weight is None:
+        return jnp.maximum(x, 0) - x * label + of_log
+    return (1 - label) * x + pos_weight * (of_log + jnp.maximum(-x, 0))
 
 
 @rule("sigmoid_cross_entropy_with_logits_grad")
 def _sigmoid_cross_entropy_grad(op: Operation, x, label, pos_weight, out_grad):
-    if op["normalize"] or pos_weight is not None or op["ignore_index"] != -100:
-        raise NoRule("weights, normalisation or ignored labels")
-    return (jax.nn.sigmoid(x) - label) * out_grad
+    _usual(op)
+    if pos_weight is None:
+        return (jax.nn.sigmoid(x) - label) * out_grad
+    return (1 - label - pos_weight * jax.nn.sigmoid(-x)) * out_grad
 
 
 @rule("bce_loss")
@@ -221,6 +229,15 @@ def _label_smooth(op: Operation, label, prior_dist=None):
     return (1 - epsilon) * label + epsilon * (1 / np.asarray(label.shape[-1], label.dtype) if prior_dist is None else prior_dist)
 
 
+rule("label_smooth_grad")(lambda op, out_grad: (1 - np.asarray(op["epsilon"], out_grad.dtype)) * out_grad)
+
+
+@rule("log_loss")
+def _log_loss(op: Operation, input, label):
+    epsilon = np.asarray(op["epsilon"], input.dtype)
+    return -label * jnp.log(input + epsilon) - (1 - label) * jnp.log(1 - input + epsilon)
+
+
 @rule("kldiv_loss")
 def _kldiv_loss(op: Operation, x, label):
     if op["log_target"]:
@@ -235,7 +252,7 @@ def _nll(op: Operation, input, label, weight):
     """Class in dimension 1."""
     counts = label != op["ignore_index"]
     at = jnp.where(counts, label, 0)
-    of_class = jnp.ones(input.shape[1], input.dtype) if weight is None else weight
+    of_class = jnp.ones(input.shape[1], input.dtype) if weight is None else jnp.asarray(weight)
     weights = jnp.where(counts, of_class[at], 0)
     each = -weights * jnp.take_along_axis(input, jnp.expand_dims(at, 1), 1, mode="clip").squeeze(1)
     total = jnp.sum(weights)

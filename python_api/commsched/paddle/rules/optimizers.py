@@ -193,6 +193,27 @@ def _asgd(op: Operation, **_):
     raise NoRule("its count of steps, which a program of Paddle 3.3 does not carry on")
 
 
+# ---- averages of parameters -----------------------------------------------------------------------------------------
+
+_MOST_SUMMED = 16384  # parameters, before a sum goes to the next one; no attribute in Paddle
+
+
+@rule("average_accumulates_")
+def _average_accumulates(op: Operation, param, in_sum_1, in_sum_2, in_sum_3, in_num_accumulates, in_old_num_accumulates, in_num_updates):
+    """ModelAverage: sums of what the parameters have been, of which the last two windows are kept."""
+    updates, count = in_num_updates + 1, in_num_accumulates + 1
+    one, two, three = in_sum_1 + param, in_sum_2, in_sum_3
+    full = (updates % _MOST_SUMMED == 0).reshape(())
+    one, two = jnp.where(full, 0, one), jnp.where(full, two + one, two)
+    window = jnp.minimum(op["max_average_window"], (updates.astype(jnp.float32) * np.float32(op["average_window"])).astype(jnp.int64))
+    over = (count >= op["min_average_window"]) & (count >= window)
+    of = over.reshape(())
+    three = jnp.where(of, one + two, three)
+    found = {"sum_1": jnp.where(of, 0, one), "sum_2": jnp.where(of, 0, two), "sum_3": three, "num_accumulates": jnp.where(over, 0, count),
+             "old_num_accumulates": jnp.where(over, count, in_old_num_accumulates), "num_updates": updates}
+    return tuple(found[n.removeprefix("out_")] for n in op.names)
+
+
 # ---- the scale of mixed precision -----------------------------------------------------------------------------------
 
 @rule("check_finite_and_unscale_")

@@ -80,13 +80,18 @@ def _clip_by_norm(op: Operation, x):
     return jnp.where(norm > most, x * (most / jnp.where(norm > most, norm, 1)), x)
 
 
-@rule("argmax")
-def _argmax(op: Operation, x, axis):
-    if op["flatten"]:
-        x, dim = x.reshape(-1), 0
-    else:
-        (dim,) = ints(axis, "an axis")
-    return jnp.argmax(x, dim, keepdims=op["keepdims"])
+def _place_of(function):
+    def apply(op: Operation, x, axis):
+        if op["flatten"]:
+            x, dim = x.reshape(-1), 0
+        else:
+            (dim,) = ints(axis, "an axis")
+        return function(x, dim, keepdims=op["keepdims"])
+    return apply
+
+
+rule("argmax")(_place_of(jnp.argmax))
+rule("argmin")(_place_of(jnp.argmin))
 
 
 @rule("topk")

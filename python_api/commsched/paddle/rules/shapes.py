@@ -75,6 +75,11 @@ def _unstack(op: Operation, x=None, input=None):
     return ([lax.index_in_dim(x, i, dim, keepdims=False) for i in range(x.shape[dim])],)
 
 
+@rule("unstack_grad")
+def _unstack_grad(op: Operation, out_grad):
+    return jnp.stack(out_grad, axis(op["axis"], out_grad[0].ndim + 1))
+
+
 @rule("split")
 def _split(op: Operation, x, sections, axis):
     (dim,), sizes = ints(axis, "an axis"), ints(sections, "sizes")
@@ -111,6 +116,43 @@ def _strided_slice(op: Operation, x, starts, ends, strides):
     return x[tuple(where)]
 
 
+def _set_at(op: Operation, x, starts, ends, steps):
+    """The part of a tensor that is set, and its shape as values are given for it."""
+    if op["none_axes"]:
+        raise NoRule("new axes")
+    where = [slice(None)] * x.ndim
+    for dim, a, b, s in zip(op["axes"], ints(starts, "a start"), ints(ends, "an end"), ints(steps, "a step")):
+        if s < 0:
+            raise NoRule("steps back")
+        where[dim] = slice(a, b if b >= 0 or a < 0 or op.get("decrease_axes") == [] else None, s)
+    shape = jax.eval_shape(lambda x: x[tuple(where)], x).shape
+    return tuple(where), shape, [n for i, n in enumerate(shape) if i not in op["decrease_axes"]]
+
+
+@rule("set_value", "set_value_")
+def _set_value(op: Operation, x, starts, ends, steps):
+    where, shape, given = _set_at(op, x, starts, ends, steps)
+    values = np.asarray(op["values"], x.dtype).reshape(op["shape"])
+    return jnp.asarray(x).at[where].set(jnp.broadcast_to(values.reshape(()) if values.size == 1 else values, given).reshape(shape))
+
+
+@rule("set_value_with_tensor", "set_value_with_tensor_")
+def _set_value_with_tensor(op: Operation, x, values, starts, ends, steps):
+    where, shape, given = _set_at(op, x, starts, ends, steps)
+    return jnp.asarray(x).at[where].set(jnp.broadcast_to(jnp.asarray(values, x.dtype), given).reshape(shape))
+
+
+rule("set_value_grad")(lambda op, out_grad: out_grad)  # of what was set to a number too: Paddle does not know where that is
+
+
+@rule("set_value_with_tensor_grad")
+def _set_value_with_tensor_grad(op: Operation, out_grad, values, starts, ends, steps):
+    where, shape, given = _set_at(op, out_grad, starts, ends, steps)
+    of = jax.vjp(lambda v: jnp.broadcast_to(v, given), values)[1](out_grad[where].reshape(given))[0]
+    found = {"x_grad": out_grad.at[where].set(0), "values_grad": of}
+    return tuple(found[n] if d is not None else None for n, d in zip(op.names, op.dtypes))
+
+
 @rule("expand")
 def _expand(op: Operation, x, shape):
     target = ints(shape, "a shape")
@@ -121,6 +163,11 @@ def _expand(op: Operation, x, shape):
 @rule("expand_as")
 def _expand_as(op: Operation, x, y=None):
     return jnp.broadcast_to(x, y.shape if y is not None else op["target_shape"])
+
+
+@rule("expand_as_grad")
+def _expand_as_grad(op: Operation, x, out_grad):
+    return jax.vjp(lambda x: jnp.broadcast_to(x, out_grad.shape), x)[1](out_grad)[0]
 
 
 @rule("tile")
@@ -217,6 +264,7 @@ def _embedding_grad(op: Operation, x, weight, out_grad):
 @rule("gather")
 def _gather(op: Operation, x, index, axis):
     (dim,) = ints(axis, "an axis")
+    index = index.reshape(-1) if index.ndim == 2 and index.shape[1] == 1 else index
     return jnp.take(x, _from_end(index, x.shape[dim]), axis=dim, mode="clip")
 
 
@@ -229,6 +277,11 @@ def _index_select(op: Operation, x, index):
 @rule("take_along_axis")
 def _take_along_axis(op: Operation, arr, indices):
     return jnp.take_along_axis(arr, indices, axis(op["axis"], arr.ndim), mode="clip")
+
+
+@rule("index_sample")
+def _index_sample(op: Operation, x, index):
+    return jnp.take_along_axis(x, index, 1, mode="clip")
 
 
 @rule("one_hot")

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import Any, Callable, Mapping, Optional, Sequence
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from ...frontend.rules import NoRule, registering
@@ -81,7 +82,9 @@ def pullback(op: Operation, operands: Mapping[str, Any]) -> Any:
     def of(*given):
         value = forward(own, **others, **dict(zip(wanted, given)))
         return value[0] if isinstance(value, tuple) else value
-    out, pull = jax.vjp(of, *[operands[n] for n in wanted])
+    # Paddle has gradients of integers and booleans too, which are rounded to these; JAX has none, so they are made of floats.
+    points = jax.tree_util.tree_map(lambda p: p if jnp.issubdtype(p.dtype, jnp.inexact) else jnp.asarray(p, jnp.float64), [operands[n] for n in wanted])
+    out, pull = jax.vjp(of, *points)
     if isinstance(out, jax.Array):
         cotangent = cotangent.reshape(out.shape).astype(out.dtype)
     found = iter(pull(cotangent))
