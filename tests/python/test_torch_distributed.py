@@ -53,3 +53,13 @@ def test_several_machines_need_a_secret_and_tls(tmp_path, monkeypatch):
     monkeypatch.setattr(meeting, "_free_port", lambda address: 12345)
     with pytest.raises(commsched.JobError, match="without TLS certificates, got: 10.1.2.3:12345"):
         meeting.meet(store, 0, 2, 5.0)
+
+
+def test_a_name_with_an_address_that_cannot_be_reached(monkeypatch):
+    from commsched.torch import meeting
+    monkeypatch.setenv("MASTER_ADDR", "boss")
+    found = [(meeting.socket.AF_INET, meeting.socket.SOCK_DGRAM, 0, "", (host, 1)) for host in ("255.255.255.255", "127.0.0.1")]
+    monkeypatch.setattr(meeting.socket, "getaddrinfo", lambda *arguments, **keywords: found)
+    assert meeting._own_address(None) == "127.0.0.1"
+    del found[1]
+    assert meeting._own_address(None) == "boss"

@@ -13,7 +13,8 @@ that is given twice the last one counts, but for --call, --what-if, --straggler 
 
 training
   --batch FILE            batches: .npz or safetensors, one array per batch
-                          argument, dimension 0 counts samples
+                          argument, dimension 0 counts samples; others in it
+                          are not read
   --steps N | --epochs N  how many more steps, or up to which epoch
                           (default: one epoch with --batch)
   --shuffle               another order of samples in every epoch

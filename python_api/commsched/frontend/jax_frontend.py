@@ -48,7 +48,7 @@ def _local(leaves: Leaves, argument: str, workers: int, devices: int) -> list[tu
             raise FrontEndError(f"batch argument '{what}' must have samples, got: {list(shape)}")
         if shape[0] % parts:
             raise FrontEndError(f"batch argument '{what}': {shape[0]} samples are not divisible by "
-                                f"{workers} {'workers' if devices == 1 else f'x {devices} devices'}")
+                                f"{workers} {'workers' if devices == 1 else f'x {devices} devices'}: the example is a global batch")
         shapes.append((shape[0] // parts, *shape[1:]))
     return shapes
 

@@ -79,7 +79,7 @@ class Batch:
     def part(self, parts: int) -> list[torch.Tensor]:
         """The first worker's."""
         if self.samples % parts:
-            raise FrontEndError(f"{self.samples} samples of the batch are not divisible by {parts} workers")
+            raise FrontEndError(f"{self.samples} samples of the batch are not divisible by {parts} workers: the example is a global batch")
         return [t[: self.samples // parts] for t in self.tensors]
 
 

@@ -97,10 +97,10 @@ def _own_address(store: Any) -> str:
         host, store = getattr(store, "host", None), getattr(store, "underlying_store", None)
     host = host or socket.gethostname()
     with contextlib.suppress(OSError):
-        family, kind, _, _, address = socket.getaddrinfo(host, 1, type=socket.SOCK_DGRAM)[0]
-        with socket.socket(family, kind) as probe:
-            probe.connect(address)  # of a datagram's socket: nothing is sent
-            return probe.getsockname()[0]
+        for family, kind, _, _, address in socket.getaddrinfo(host, 1, type=socket.SOCK_DGRAM):
+            with contextlib.suppress(OSError), socket.socket(family, kind) as probe:  # of a protocol that this machine has no way for
+                probe.connect(address)  # of a datagram's socket: nothing is sent
+                return probe.getsockname()[0]
     return host
 
 
