@@ -19,7 +19,8 @@ from ..errors import FrontEndError
 from ..frontend import jax_worker
 from ..frontend.base import BatchArgument, Description, Slot, check_part, free_name
 from ..frontend.means import check_mean
-from ..frontend.jax_frontend import _lower, path_name
+from ..frontend.jax_frontend import _lower
+from ..frontend.jax_leaves import path_name
 from ..frontend.jax_gradient import marking
 from ..frontend.located import Located
 from ..frontend.stablehlo import level0_function, level0_module
