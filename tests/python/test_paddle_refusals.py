@@ -171,7 +171,8 @@ def test_a_loss_that_is_a_sum():
     wanted = "the loss must be a mean over the samples of the batch, got: one whose gradients are 2 times as large"
     for rows in (None, 8):
         for reduced in (lambda per: per.sum(), lambda per: per.sum() / 8, lambda per: paddle.scale(per.sum(), 0.5)):
-            refused(*program_of(lambda x, y: reduced(F.cross_entropy(nn.Linear(4, 3)(x), y, reduction="none")), rows), wanted, trainers=2)
+            said = refused(*program_of(lambda x, y: reduced(F.cross_entropy(nn.Linear(4, 3)(x), y, reduction="none")), rows), wanted, trainers=2)
+            assert said.endswith("Divide a sum by the number of samples that the step is given (paddle.shape(x)[0])")
     main, scope = program_of(lambda x, y: F.cross_entropy(nn.Linear(4, 3)(x), y, reduction="none").sum())
     commsched.paddle.transpile(main, BATCH, scope=scope, trainers=1)
     main, scope = program_of(lambda x, y: F.cross_entropy(nn.Linear(4, 3)(x), y, reduction="none").mean())

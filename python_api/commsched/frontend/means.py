@@ -78,14 +78,15 @@ def _first_line(error: Exception) -> str:
 
 def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any], batch: "Sequence[bool]", parts: int, automatic: bool,
                results: "Callable[[], Sequence[tuple[str, str]]]" = lambda: (), locate: "Optional[Callable[[Any], Optional[str]]]" = None,
-               function: Optional[str] = None) -> None:
+               function: Optional[str] = None, number: str = "x.shape[0]") -> None:
     """Refuses a step whose gradients are larger with more samples, by parts of which they would be averaged, or new values of state are, which
     would count the samples of a part. With `locate`, warns of a step whose gradients are no means over the samples: those of the parts have another
     mean than the gradient of the whole batch; if they are, of metrics and new values of state that are none; and of one of which that cannot be told.
 
     step: the step for so many times the samples of one part; None if it is not known, or need not be looked at. specs: the arguments of that of one
     part; batch: of each, whether it is one of a batch. automatic: as of marking(). results: roles and names of what the step returns. locate: the
-    user's line of an equation. function: the name of one beside the step, which has metrics only. Raises FrontEndError.
+    user's line of an equation. function: the name of one beside the step, which has metrics only. number: how the user writes that of the
+    samples of x. Raises FrontEndError.
     """
     if parts == 1:
         return
@@ -97,7 +98,7 @@ def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any]
     except Exception as error:
         gradients, outputs, traces, unknown = [], [], None, f"it takes no other number of samples than that of a part ({_first_line(error)})"
     made = list(zip(results(), outputs or [Value(UNKNOWN, None) for _ in results()]))
-    _refuse(gradients, made, parts)
+    _refuse(gradients, made, parts, number)
     job = current()
     if job is None or job.rank == 0:
         asked = [i for i, (_, v) in enumerate(made) if v.kind == NONE and v.factor is UNKNOWN]
@@ -105,7 +106,7 @@ def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any]
         _warn(gradients, made, unknown, lambda: trial.differing(*traces, batch) if traces is not None else None, numbers, parts, locate, function)
 
 
-def _refuse(gradients: "Sequence[Value]", made: "Sequence[tuple[tuple[str, str], Value]]", parts: int) -> None:
+def _refuse(gradients: "Sequence[Value]", made: "Sequence[tuple[tuple[str, str], Value]]", parts: int, number: str) -> None:
     """made: the results by role and name."""
     for factor in [v.factor for v in gradients]:
         larger = _multiple(factor)
@@ -113,7 +114,7 @@ def _refuse(gradients: "Sequence[Value]", made: "Sequence[tuple[tuple[str, str],
             raise FrontEndError(
                 f"the loss must be a mean over the samples of the batch, got: one whose gradients are {larger} when every sample is "
                 f"there twice; each of {parts} parts of the batch has a loss of its own, and gradients are their means. Divide a sum by "
-                "the number of samples that the step is given (x.shape[0])")
+                f"the number of samples that the step is given ({number})")
     for (role, name), value in made:
         larger = _larger(value.factor) or _by_number(value)
         if role == "updates" and larger:

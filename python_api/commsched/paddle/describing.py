@@ -113,7 +113,7 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
         with marking(False):
             module = _lower(flat, specs)
         check_mean(lambda times: functools.partial(flat, part=times * samples // parts), specs, [i >= len(initial) for i in range(len(specs))],
-                   parts, False, lambda: results, located.line_of)
+                   parts, False, lambda: results, located.line_of, number="paddle.shape(x)[0]")
     kinds = [("param", s.name) for s in captured.params] + [("state", s.name) for s in captured.state]
     kinds += [("state", names.seed)] if names.seed else []
     slots = [Slot(n, k, a) for (k, n), a in zip(kinds, initial)]
