@@ -149,7 +149,7 @@ def by_number(one: ClosedJaxpr, two: ClosedJaxpr, batch: Sequence[bool], asked: 
 def _with_gradients(trace: ClosedJaxpr, arguments: Sequence[Any], gradients: Sequence[Any], count: int, asked: Sequence[int]) -> "list[Any]":
     results, marked = _evaluated(trace, arguments, gradients)
     if not len(marked) == count == len(gradients):
-        raise ValueError("a gradient within a loop")
+        raise AssertionError("a gradient within a loop")  # which goes on by itself
     return [results[i] for i in asked]
 
 
