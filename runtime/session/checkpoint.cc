@@ -187,7 +187,13 @@ absl::StatusOr<uint64_t> LoadCheckpoint(Session *session, const std::string &pat
     if (!absl::SimpleAtoi(ranks->second, &saved) || saved < 1)
       return absl::InvalidArgumentError(
           absl::StrCat(file->path, ": ranks must be a positive number, got: ", ranks->second));
-    if (absl::Status s = LoadRankState(session, path, steps_done, saved); !s.ok()) return s;
+    absl::Status own = LoadRankState(session, path, steps_done, saved);
+    if (absl::IsNotFound(own))
+      return absl::NotFoundError(absl::StrCat(path,
+                                              ": not all ranks have written what belongs to it, "
+                                              "and there is no whole one before it: ",
+                                              own.message()));
+    if (!own.ok()) return own;
   }
   return steps_done;
 }

@@ -74,13 +74,43 @@ def test_goes_on_from_the_checkpoint_before(plan, linear_data, cluster, tmp_path
 
 def test_ranks_by_hand_agree_where_they_go_on(plan, linear_data, cluster, tmp_path):
     ranks = cluster.join(plan, range(3), addresses(3), *linear_data, "--steps", 10**9, *saving(tmp_path))
-    wait_for((tmp_path / "c").exists, ranks.values())
+    # The first that is whole: what goes on needs one before the last.
+    wait_for(lambda: (tmp_path / "c").exists() and newest(tmp_path, 2) > 0, ranks.values())
     stop_behind(tmp_path, [ranks[rank].pid for rank in range(3)], 2)
     for process in ranks.values():
         process.wait(timeout=TIME_LIMIT)
     lost = saved_step(tmp_path / "c")
     again = cluster.join(plan, range(3), addresses(3), *linear_data[2:], "--resume", tmp_path / "c", "--steps", 5,
                          *saving(tmp_path))
-    for process in again.values():
-        expect_success(finish(process))
+    ends = [finish(process) for process in again.values()]
+    assert [status for _, _, status in ends] == [0, 0, 0], ends
     assert saved_step(tmp_path / "c") == lost + 4
+
+
+@pytest.mark.parametrize("bad", range(3))
+def test_without_a_whole_one_all_say_whose_is_missing(plan, linear_data, cluster, tmp_path, bad):
+    expect_success(run(plan, "--spawn", *linear_data, "--steps", 1, *saving(tmp_path)))
+    missing = tmp_path / f"c.step1.rank{bad}"
+    missing.unlink()
+    resume = [*linear_data[2:], "--resume", tmp_path / "c", "--steps", 5]
+    why = f"{tmp_path}/c: not all ranks have written what belongs to it, and there is no whole one before it: {missing}"
+    ends_with_reason(cluster.join(plan, range(3), addresses(3), *resume), bad, why)
+    out = run(plan, "--spawn", *resume)
+    assert out[1].count("cs-run:") == 1 and f"rank {bad}: {why}" in out[1] and out[2] == 1, out
+
+
+def ends_with_reason(ranks, bad, why):
+    """Rank `bad` says it, each other one that it is `bad`'s."""
+    for rank, process in ranks.items():
+        out, err, status = finish(process)
+        assert status == 1 and why in err and err.count("\n") == 1, err
+        assert rank == bad or f"peer {bad} (" in err, err
+
+
+@pytest.mark.parametrize("bad", range(3))
+def test_all_say_whose_file_could_not_be_written(plan, linear_data, cluster, tmp_path, bad):
+    blocked = tmp_path / f"c.step3.rank{bad}"
+    blocked.mkdir()
+    (blocked / "full").touch()
+    ranks = cluster.join(plan, range(3), addresses(3), *linear_data, "--steps", 10**9, *saving(tmp_path))
+    ends_with_reason(ranks, bad, str(blocked))

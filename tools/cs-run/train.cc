@@ -171,6 +171,7 @@ absl::Status Trainer::Steps() {
     if (absl::Status s = session_->FinalValues(); !s.ok()) return s;
   if (eval_ >= 0 && !evaluated && stop_->reason() == 0)
     if (absl::Status s = Evaluate(); !s.ok()) return s;
+  wanted_ = false;
   if (!options_.checkpoint.empty() && !own && !saved)
     if (absl::Status s = Checkpoint(); !s.ok()) return s;
   return absl::OkStatus();
@@ -186,6 +187,13 @@ std::string Trainer::ParametersPath() const {
 }
 
 absl::Status Trainer::Run() {
+  absl::Status status = RunToTheEnd();
+  // Those who wait for this rank hear why it does not come; closed, it would seem to have finished.
+  if (!status.ok() && wanted_) session_->Cancel(status);
+  return status;
+}
+
+absl::Status Trainer::RunToTheEnd() {
   if (absl::Status s = OpenData(); !s.ok()) return s;
   if (absl::Status s = Initialise(); !s.ok()) return s;
   if (absl::Status s = CountSteps(); !s.ok()) return s;

@@ -40,6 +40,7 @@ class Trainer {
   absl::Status Run();
 
  private:
+  absl::Status RunToTheEnd();
   absl::Status OpenData();
   absl::Status Initialise();
   absl::Status GoOn();
@@ -94,6 +95,7 @@ class Trainer {
   int step_ = -1, eval_ = -1;  // functions
   std::unique_ptr<runtime::Dataset> data_, eval_data_;
   runtime::ZeroBatch zeros_;                           // in emulation, if there is no data
+  bool wanted_ = true;                                 // by other ranks: it has steps to do
   bool kept_ = false;                                  // a checkpoint is not replaced
   std::optional<uint64_t> saved_;                      // the steps of the last checkpoint of this job
   std::string warning_;                                // of what it goes on from
