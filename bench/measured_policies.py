@@ -18,7 +18,7 @@ for real training --profile, measure, with the tools' defaults:
 First a run with --tune tries all but the last on its own steps (with servers on blocks as the solver cuts them, which stay), and says
 which one it keeps: ours. Then runs of ours and of every other policy follow in turn, --rounds times; a policy's time is the median over
 them. So what was measured to choose is not what is compared, and ours has a run of its own. The solver's own plan is ours too,
-and no other. After two rounds a policy whose best time is a tenth behind another's worst is left out of further ones. Where runs differ so much
+and no other. A policy whose best time is a quarter behind another's worst after one round, a tenth after two, is left out of further ones. Where runs differ so much
 that the median of ours, or of the fastest other, is not known to 0.4 %, those two, and whoever is within 2 % of them, have more rounds: three
 times as many at most. That does not look at which of them is ahead.
 
@@ -50,10 +50,9 @@ MODELS = ["resnet50", "vgg16", "distilbert", *(["gnmt.pipedream"] if "COMMSCHED_
 RATES, SHARES, REAL_RATES = ["1gbit", "2gbit"], ["0.5", "1", "2"], ["1gbit", "500mbit", "250mbit"]
 RANKS = {"all-reduce": (4, 0), "servers": (2, 2)}  # and servers
 QUICK = ["resnet50.all-reduce.2gbit.1", "resnet50.servers.1gbit.1", "transformer.500mbit"]
-SLOW = 1.5  # seconds of a step from which runs and trials have fewer steps
-STEPS, FEWER_STEPS, TRIAL_STEPS, FEWER_TRIAL_STEPS = 8, 6, 10, 5
+STEPS = [(1.5, 8, 10), (3, 6, 5), (math.inf, 5, 3)]  # seconds that a step takes at most, and steps of runs and of trials then
 CLOCK_ERROR = 1e-3
-BEHIND = 1.1  # left out after two rounds
+BEHIND = {1: 1.25, 2: 1.1}  # after so many rounds: left out
 UNCLEAR, NEAR, MORE = 0.004, 1.02, 3  # standard error of a median; over the fastest; so many times the rounds
 KEPT = re.compile(r"tuning: ms of a step: (.*); (\S+) is kept after (\d+) steps, in which trials cost (\S+) s")
 
@@ -93,7 +92,7 @@ class Case:
             if number >= rounds and not (near := self._unclear()):
                 return
             for name in order[number % len(order):] + order[:number % len(order)]:
-                if len(times.get(name, [])) > number or (number >= 2 and self._behind(name)) or (near and name not in near):
+                if len(times.get(name, [])) > number or self._behind(name, number) or (near and name not in near):
                     continue
                 if number > 0 and time.monotonic() > self.until:
                     return
@@ -101,9 +100,9 @@ class Case:
                 times.setdefault(name, []).append(measure(name))
                 self.save()
 
-    def _behind(self, name):
+    def _behind(self, name, rounds):
         times = self.found["times"]
-        return min(times[name]) > BEHIND * min(max(times[other]) for other in times)
+        return rounds > 0 and min(times[name]) > BEHIND[min(rounds, max(BEHIND))] * min(max(times[other]) for other in times)
 
     def _unclear(self):
         """Those who need another round: none, if the medians that are compared are known well enough."""
@@ -156,8 +155,8 @@ def tune(cluster, plans, *options):
 def emulated(case, model, way, rate, share, rounds):
     (ranks, servers), folder = RANKS[way], case.folder
     program, _ = model.scaled(model.factor(ranks, rate, share))
-    slow = model.wire_seconds(ranks, rate) * max(1, 1 / share) > SLOW
-    steps, trial = (FEWER_STEPS, FEWER_TRIAL_STEPS) if slow else (STEPS, TRIAL_STEPS)
+    seconds = model.wire_seconds(ranks, rate) * max(1, 1 / share)
+    steps, trial = next(fit for most, *fit in STEPS if seconds <= most)
     with hosts.Network([rate] * (ranks + servers), loopback=True) as network:
         cluster = _shaped.Cluster(network, folder, servers)
 
