@@ -12,6 +12,7 @@
 #include <cstring>
 #include <thread>
 
+#include "absl/synchronization/mutex.h"
 #include "runtime/base/out_of_memory.h"
 #include "runtime/base/sync.h"
 
@@ -58,6 +59,9 @@ void InitialiseGrpc() {
         std::snprintf(text, sizeof(text), "gRPC has failed: %s", said->message);
         runtime::EndInsteadOfAbort(text);
       });
+    // Of a distribution's Abseil, which is built with assertions: each of gRPC's locks is put into one graph
+    // of the whole process, under one lock, and what might be a deadlock ends it.
+    absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
     // Never undone: gRPC's own shutdown waits up to 10 s for connections that
     // it has not taken apart yet, with nobody left to poll them.
     grpc_init();

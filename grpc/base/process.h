@@ -8,7 +8,8 @@
 namespace commsched::transport {
 
 // Before anything else of gRPC. Silences its own log, unless GRPC_VERBOSITY is
-// set in the environment.
+// set in the environment. Abseil no longer looks for deadlocks among the locks of
+// the process, as where it is built without assertions.
 void InitialiseGrpc();
 
 // Whether the time of day was set back since then. A channel that waits until it may connect again may

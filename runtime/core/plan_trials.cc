@@ -41,24 +41,33 @@ size_t PlanTrials::Fastest() const {
   return fastest;
 }
 
+bool PlanTrials::MayReplaceFirst(size_t plan) const {
+  if (!Runs(0)) return true;
+  const int64_t gain = StepNs(0) + ErrorNs(0) - (StepNs(plan) - ErrorNs(plan));
+  return gain > StepNs(0) * kLeastPermille / 1000;
+}
+
 std::optional<size_t> PlanTrials::Next() const {
-  size_t fewest = kMostTrials;
   for (size_t plan = 0; plan < plans_.size(); ++plan)
     if (!plans_[plan].refused && plans_[plan].trials.empty()) return plan;
   const size_t fastest = Fastest();
   const int64_t at_most = StepNs(fastest) + ErrorNs(fastest);
+  size_t fewest = kMostTrials;
   std::optional<size_t> next;
   int may_be = 0;
+  bool may_change = !Runs(0);
   for (size_t plan = 0; plan < plans_.size(); ++plan) {
     if (!Runs(plan)) continue;
     const bool once = plans_[plan].trials.size() == 1 && StepNs(plan) < StepNs(fastest) * (100 + kClearlyPercent) / 100;
     if (!once && StepNs(plan) - ErrorNs(plan) > at_most) continue;
     ++may_be;
-    if (plans_[plan].trials.size() >= fewest) continue;
+    const bool may_replace = plan != 0 && (once || MayReplaceFirst(plan));
+    may_change |= may_replace;
+    if ((plan != 0 && !may_replace) || plans_[plan].trials.size() >= fewest) continue;
     fewest = plans_[plan].trials.size();
     next = plan;
   }
-  return may_be > 1 ? next : std::nullopt;
+  return may_be > 1 && may_change ? next : std::nullopt;
 }
 
 size_t PlanTrials::Kept() const {

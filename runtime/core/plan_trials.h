@@ -15,8 +15,8 @@
 namespace commsched::runtime::core {
 
 // Every plan is tried once, in order; once more if that was not clearly behind, as other work may have come between;
-// then again those that may be the fastest as far as the errors of what was measured tell, until there is one or all
-// of them have had `kMostTrials`. What comes between only makes steps longer, so a plan's figure is the lesser of two
+// then again those that may be the fastest as far as the errors of what was measured tell, until there is one, or none
+// that may be kept instead of the first, or all of them have had `kMostTrials`. What comes between only makes steps longer, so a plan's figure is the lesser of two
 // trials, and the middle one of three. The first plan is kept unless another is faster by more than the error of the
 // difference and half a percent.
 class PlanTrials {
@@ -50,6 +50,8 @@ class PlanTrials {
   // How far StepNs is off: no less than was given of trials, their lower median, nor than half of what two of them
   // differ, of three the two that differ least.
   int64_t ErrorNs(size_t plan) const;
+  // As far as errors tell, it may be faster than the first by as much as a change must gain.
+  bool MayReplaceFirst(size_t plan) const;
   bool Runs(size_t plan) const { return !plans_[plan].refused && !plans_[plan].trials.empty(); }
   size_t Fastest() const;
 

@@ -117,6 +117,21 @@ TEST(PlanTrialsTest, WhatCannotBeToldApartLeavesTheFirst) {
   EXPECT_LE(changed, 20);  // errors are not the most that can be: two may come together
 }
 
+// More trials of plans that are as fast as the first would tell nothing.
+TEST(PlanTrialsTest, TrialsEndOnceNoneCanBeKeptInsteadOfTheFirst) {
+  std::mt19937_64 random(5);
+  for (uint64_t seed = 0; seed < 1000; ++seed) {
+    std::vector<int64_t> steps = {1'000'000};
+    for (uint64_t others = 1 + random() % 5; others > 0; --others)
+      steps.push_back(996'000 + int64_t(random() % 6'000));
+    Trials run(steps, int64_t(random() % 200), {}, seed);
+    EXPECT_EQ(run.trials_.Kept(), 0u);
+    EXPECT_LE(*std::max_element(run.tried_.begin(), run.tried_.end()), 2) << seed;
+    steps.push_back(990'000);  // which is worth a change
+    EXPECT_EQ(Trials(steps, int64_t(random() % 200), {}, seed).trials_.Kept(), steps.size() - 1);
+  }
+}
+
 TEST(PlanTrialsTest, ClearlySlowerPlansAreTriedOnce) {
   Trials run({990'000, 1'500'000, 800'000, 805'000}, 10'000, {}, 3);
   EXPECT_EQ(run.tried_[0], 2);  // less than a quarter behind, it may be, as far as one trial tells
