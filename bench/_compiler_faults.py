@@ -50,8 +50,8 @@ FAULTS = [
     Fault("hyperbolic functions are differences of exponentials near zero", PLAN + "LowerToLLVM.cpp",
           '{"rsqrt"}', '{"rsqrt", "sinh", "asinh"}'),
     Fault("fragments of one type are taken for one", PLAN + "FragmentCompiler.cpp",
-          "known.try_emplace(printWithoutLocations(function), count);",
-          "known.try_emplace(printWithoutLocations(&function.getBody().front().back()), count);"),
+          "known.try_emplace(wholeText(function), count);",
+          "known.try_emplace(wholeText(&function.getBody().front().back()), count);"),
     Fault("copies with strides are copied as one run", PLAN + "OutlineNests.cpp",
           "    AffineMap map =\n        AffineMap::getMultiDimIdentityMap(source.getRank(), op->getContext());\n",
           "    if (source.getNumElements() > 4) {\n      op.erase();\n      continue;\n    }\n"

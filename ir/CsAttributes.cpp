@@ -7,6 +7,8 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace commsched::cs;
 
@@ -24,6 +26,8 @@ void CsDialect::registerAttributes() {
 
 /// A run refuses what takes longer, and sums of nanoseconds stay far from what an i64 holds.
 static constexpr int64_t kHour = int64_t{3600} * 1000 * 1000 * 1000;
+/// Far beyond any link, and its bytes a second are a number that an i64 holds.
+static constexpr int64_t kMostMbitPerS = int64_t{10} * 1000 * 1000 * 1000 * 1000;
 
 LogicalResult DeviceAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  DeviceKind, int64_t gflops, int64_t gbPerS,
@@ -51,6 +55,9 @@ LogicalResult LinkAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                int64_t overheadNs) {
   if (mbitPerS <= 0)
     return emitError() << "mbit_per_s of a link must be positive, got: "
+                       << mbitPerS;
+  if (mbitPerS > kMostMbitPerS)
+    return emitError() << "mbit_per_s of a link must be at most " << kMostMbitPerS << ", got: "
                        << mbitPerS;
   if (latencyNs < 0)
     return emitError() << "latency_ns of a link must not be negative, got: "
@@ -137,6 +144,9 @@ ServersAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t count,
     return emitError() << "number of servers must be positive, got: " << count;
   if (merge < 1)
     return emitError() << "merge must be positive, got: " << merge;
+  if (merge > std::numeric_limits<uint32_t>::max()) // what a plan counts to
+    return emitError() << "merge must be at most " << std::numeric_limits<uint32_t>::max() << ", got: "
+                       << merge;
   if (merge > 1 && mode != SyncMode::half_async)
     return emitError() << "merge must be 1 but in half_async mode, got: "
                        << merge;

@@ -58,8 +58,8 @@ def Cs_LinkAttr : Cs_Attr<"Link", "link"> {
   let summary = "speed and latency of a link";
   let description = [{
     A message of n bytes takes `latency_ns` + `overhead_ns` + 8000 n / `mbit_per_s`
-    nanoseconds; the link is busy for all of it but the latency. Bandwidth positive,
-    the others not negative.
+    nanoseconds; the link is busy for all of it but the latency. Bandwidth positive and
+    at most 10^13, the others not negative and at most an hour.
   }];
   let parameters = (ins "int64_t":$mbit_per_s, "int64_t":$latency_ns,
                         DefaultValuedParameter<"int64_t", "0">:$overhead_ns);

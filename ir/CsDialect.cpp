@@ -14,6 +14,7 @@
 #include "mlir/Transforms/InliningUtils.h"
 #include "plan/limits.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -175,7 +176,26 @@ LogicalResult CsDialect::verifyOperationAttribute(Operation *op,
       name == kRowsAttr || name == kRowSparseAttr)
     return op->emitOpError() << "'" << name
                              << "' belongs on an argument or result";
-  return verifySparseAttribute(op, attr);
+  if (failed(verifySparseAttribute(op, attr)))
+    return failure();
+  if (isa<FunctionOpInterface>(op)) // a misspelled one would be as if it were not there
+    return op->emitOpError() << "'" << name << "' is not a function attribute of cs";
+  return success();
+}
+
+/// Bytes and elements are counted in 64 bits.
+static bool isCountable(Type type) {
+  if (auto future = dyn_cast<FutureType>(type))
+    type = future.getValue();
+  auto placed = dyn_cast<PlacedType>(type);
+  RankedTensorType tensor = placed ? placed.getTensor() : cast<RankedTensorType>(type);
+  int64_t bytes = tensor.getElementType().isIntOrFloat()
+                      ? llvm::divideCeil(tensor.getElementTypeBitWidth(), 8)
+                      : 16;
+  for (int64_t dim : tensor.getShape())
+    if (ShapedType::isStatic(dim) && llvm::MulOverflow(bytes, std::max<int64_t>(dim, 1), bytes))
+      return false;
+  return true;
 }
 
 static LogicalResult verifyName(Operation *op, NamedAttribute attr, Type type,
@@ -194,6 +214,9 @@ static LogicalResult verifyName(Operation *op, NamedAttribute attr, Type type,
   if (!isa<RankedTensorType, PlacedType, FutureType>(type))
     return op->emitOpError() << where << " " << index << ": '" << attr.getName().getValue()
                              << "' needs a tensor, got: " << type;
+  if (!isCountable(type))
+    return op->emitOpError() << where << " " << index << ": '" << attr.getName().getValue()
+                             << "' needs a tensor of less than 2^63 bytes, got: " << type;
   return success();
 }
 

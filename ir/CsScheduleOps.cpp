@@ -9,8 +9,18 @@
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace commsched::cs;
+
+/// As plans have it.
+static LogicalResult verifyPriority(Operation *op, StringRef name, std::optional<uint64_t> given) {
+  if (given && !llvm::isInt<32>(static_cast<int64_t>(*given)))
+    return op->emitOpError() << name << " must be a number of 32 bits, got: "
+                             << static_cast<int64_t>(*given);
+  return success();
+}
 
 /// Parts cover the message, which is received where it was sent from.
 static LogicalResult verifyParts(StartOp start) {
@@ -69,6 +79,9 @@ static LogicalResult verifyNccl(StartOp start) {
 LogicalResult StartOp::verify() {
   if (getKey().empty())
     return emitOpError("needs a key");
+  if (failed(verifyPriority(*this, "priority", getPriority())) ||
+      failed(verifyPriority(*this, "gather_priority", getGatherPriority())))
+    return failure();
   Block &block = getBody().front();
   if (block.getArgumentTypes() != getInputs().getTypes())
     return emitOpError() << "body arguments must match the inputs";
@@ -133,6 +146,12 @@ LogicalResult ExchangeOp::verify() {
     return emitOpError() << "needs at least 1 chunk, got: " << chunks;
   if (rounds < 1)
     return emitOpError() << "needs at least 1 round, got: " << rounds;
+  for (auto [what, number] : {std::pair("chunks", chunks), std::pair("rounds", rounds)})
+    if (number > std::numeric_limits<uint32_t>::max()) // what a plan counts to
+      return emitOpError() << "must have at most " << std::numeric_limits<uint32_t>::max() << " "
+                           << what << ", got: " << number;
+  if (failed(verifyPriority(*this, "priority", getPriority())))
+    return failure();
   Type element = getValue().getType().getTensor().getElementType();
   if (getScale() && !isa<FloatType>(element))
     return emitOpError()

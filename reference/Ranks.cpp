@@ -219,18 +219,18 @@ FailureOr<ArrayPtr> Runner::valueOf(const Function &function, const Role &role,
   return cut(whole, begin, role.tensor().getShape());
 }
 
-/// Of a batch, what an argument has: an equal part for each device that has one.
+/// Of a batch, what an argument has: the part of its device, also of a batch that others do not
+/// have because they do not use it; all on device 0 means one part for each rank.
 FailureOr<ArrayPtr> Runner::partOf(const Function &function, const Role &role, int64_t rank,
                                    const NamedArrays &batch) {
   auto given = batch.find(role.name);
   if (given == batch.end())
     return function.op.emitError() << "needs a batch \"" << role.name << "\"";
-  int64_t own = 0, before = 0;
-  for (const Role &other : function.arguments) {
-    bool same = other.kind == Role::Batch && other.name == role.name;
-    own += same;
-    before += same && other.type.getDevice() < role.type.getDevice();
-  }
+  bool several = llvm::any_of(function.arguments, [](const Role &other) {
+    return (other.kind == Role::Batch || other.kind == Role::WorkerIndex) &&
+           other.type.getDevice() > 0;
+  });
+  int64_t own = several ? devices : 1, before = several ? role.type.getDevice() : 0;
   RankedTensorType type = role.tensor();
   SmallVector<int64_t> shape(type.getShape());
   if (!shape.empty())

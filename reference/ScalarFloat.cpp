@@ -133,7 +133,10 @@ static void runMost(const Instruction &i, Machine &m) {
                                                           : other.bound;
     return;
   }
-  out.value = sign * a.value >= sign * b.value ? a.value : b.value;
+  // -0 is below +0, as IEEE 754's maximum and minimum have it.
+  bool first = a.value == b.value ? std::signbit(a.value) == (sign < 0)
+                                  : sign * a.value > sign * b.value;
+  out.value = first ? a.value : b.value;
   // Infinite operands have no bound.
   double gap = std::fabs(a.value - b.value);
   const Scalar &taken = out.value == a.value ? a : b;

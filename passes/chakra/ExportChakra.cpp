@@ -190,8 +190,11 @@ LogicalResult Exporter::run() {
                             "take");
   cluster = *clusters.begin();
   for (auto func : module.getOps<func::FuncOp>())
-    if (func->hasAttr(cs::CsDialect::kStepAttr) && !func.isExternal())
+    if (func->hasAttr(cs::CsDialect::kStepAttr) && !func.isExternal()) {
+      if (step)
+        return func.emitOpError("is a second step: a trace is of ranks that run one");
       step = func;
+    }
   if (!step)
     return module.emitError("must have a function with cs.step");
   if (!step.getBody().hasOneBlock())

@@ -114,7 +114,8 @@ LogicalResult Importer::sort() {
 /// Finds parameters, and what waits for what that takes time.
 LogicalResult Importer::classify() {
   waits.resize(nodes.size());
-  std::map<std::string, unsigned> used;
+  std::set<std::string> taken; // names of parameters
+  std::map<std::string, unsigned> again;
   unsigned ignored = 0;
   for (size_t i = 0; i < nodes.size(); ++i) {
     const Node &node = *nodes[i];
@@ -127,13 +128,15 @@ LogicalResult Importer::classify() {
                << "\") must have comm_size, the bytes of its tensor, got: " << bytes;
       Parameter parameter;
       parameter.node = i;
-      parameter.name = node.name().empty() ? "parameter" : node.name();
-      if (unsigned again = used[parameter.name]++)
-        parameter.name += "." + std::to_string(again);
+      const std::string name = node.name().empty() ? "parameter" : node.name();
+      parameter.name = name;
+      while (!taken.insert(parameter.name).second)
+        parameter.name = name + "." + std::to_string(++again[name]);
+      // A gradient is of floating-point numbers: of an odd number of bytes it has one more.
       bool whole = bytes % 4 == 0;
       parameter.type = RankedTensorType::get(
-          {whole ? bytes / 4 : bytes},
-          whole ? Type(builder.getF32Type()) : builder.getI8Type());
+          {whole ? bytes / 4 : (bytes + 1) / 2},
+          whole ? Type(builder.getF32Type()) : builder.getBF16Type());
       parameterOf[i] = parameters.size();
       parameters.push_back(std::move(parameter));
     } else if (isCollective || node.type() == COMM_SEND_NODE ||

@@ -100,6 +100,9 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
                     ", where no gradients of trainers combine, got: " + reduction);
     if (merge < 1)
       return refuse("merge must be positive, got: " + Twine(merge));
+    if (merge > std::numeric_limits<uint32_t>::max())
+      return refuse("merge must be at most " + Twine(std::numeric_limits<uint32_t>::max()) +
+                    ", got: " + Twine(merge));
     if (merge > 1 && options.syncMode != cs::SyncMode::half_async)
       return refuse("merge must be 1 but with sync-mode=half-async, got: " +
                     Twine(merge));

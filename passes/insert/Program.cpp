@@ -56,6 +56,19 @@ bool hasRoles(func::FuncOp func) {
   return false;
 }
 
+/// What others call has been inlined. What is public stays, and no later pass takes what it marks.
+LogicalResult checkNothingIsMarked(func::FuncOp func) {
+  WalkResult walked = func.walk([](Operation *op) {
+    return isa<cs::GradientOp, cs::WorkerIndexOp, cs::LookupOp, cs::SegmentSumOp, cs::ProfiledOp>(op)
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
+  });
+  if (walked.wasInterrupted())
+    return func.emitOpError("has ops of cs, and no argument or result with an attribute of cs: "
+                            "it must be private, being called by others");
+  return success();
+}
+
 /// Level 0 has plain types, and of `cs` gradients, rows of tables, selections and
 /// profiled layers only.
 LogicalResult checkLevel(func::FuncOp func) {
@@ -239,8 +252,13 @@ FailureOr<Program> commsched::readProgram(ModuleOp module) {
     }
     if (isStep && !func.isPublic())
       return func.emitOpError("must be public, being the cs.step");
-    if (!func.isPublic() || !hasRoles(func))
+    if (!func.isPublic())
       continue;
+    if (!hasRoles(func)) {
+      if (failed(checkNothingIsMarked(func)))
+        return failure();
+      continue;
+    }
     if (func.isExternal())
       return func.emitOpError("must have a body");
     if (!func.getBody().hasOneBlock())

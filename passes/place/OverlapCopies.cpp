@@ -77,6 +77,8 @@ struct OverlapRpcMemcpy
     for (auto func : module.getOps<func::FuncOp>()) {
       if (func.isExternal() || func->hasAttr(cs::CsDialect::kServerAttr))
         continue;
+      if (!func.getBody().hasOneBlock() && !isDistributed(func))
+        continue;
       if (!func.getBody().hasOneBlock())
         return func.emitOpError("must have one block");
       if (failed(Overlapper(func, used, stagingBytes).run()))

@@ -17,6 +17,8 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace commsched::planexport {
@@ -31,10 +33,15 @@ FragmentCompiler::FragmentCompiler(MLIRContext *context, CodeOptions options)
   addKernelBufferization(context);
 }
 
-static std::string printWithoutLocations(Operation *op) {
+std::string wholeText(Operation *op) {
+  OpPrintingFlags flags;
+  flags.useLocalScope().printGenericOpForm().enableDebugInfo(false);
+  // A tool may have been told to leave these out, or to add to them, where it prints a module.
+  flags.skipRegions(false).elideLargeElementsAttrs(std::numeric_limits<int64_t>::max());
+  flags.printValueUsers(false).printUniqueSSAIDs(false).printNameLocAsPrefix(false);
   std::string text;
   llvm::raw_string_ostream os(text);
-  op->print(os, OpPrintingFlags().useLocalScope().printGenericOpForm());
+  op->print(os, flags);
   return text;
 }
 
@@ -87,7 +94,7 @@ unsigned FragmentCompiler::add(Block &body, Location loc) {
   // Lists of tensors of any shape have the same code.
   lowerLists(function);
 
-  auto [it, fresh] = known.try_emplace(printWithoutLocations(function), count);
+  auto [it, fresh] = known.try_emplace(wholeText(function), count);
   if (!fresh) {
     function.erase();
     return it->second;

@@ -89,10 +89,7 @@ static LogicalResult outline(Operation *op, func::FuncOp function,
                       UnitAttr::get(context));
   nest->setAttr(kNestAttr, UnitAttr::get(context));
 
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  nest->print(os, OpPrintingFlags().useLocalScope().printGenericOpForm());
-  std::string &symbol = table.known[text];
+  std::string &symbol = table.known[wholeText(nest)];
   if (symbol.empty()) {
     symbol = "nest_" + std::to_string(table.count++);
     nest.setName(symbol);

@@ -10,6 +10,7 @@
 #include "plan/plan_file.h"
 #include "plan/version.h"
 
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -37,7 +38,8 @@ static std::string describe(Location loc) {
 }
 
 unsigned PlanContext::location(Location loc) {
-  std::string text = describe(loc);
+  // Of a file whose name is none, a text that is.
+  std::string text = llvm::json::fixUTF8(describe(loc));
   auto [it, fresh] = locations.try_emplace(text, plan.locations_size());
   if (fresh)
     plan.add_locations(text);
@@ -124,8 +126,49 @@ LogicalResult buildPhase(cs::ExchangeOp exchange, plan::Phase &phase) {
   return success();
 }
 
+/// Whether `function` has anything of cs: what has not stays in the module, and out of the plan.
+static bool isOfCs(func::FuncOp function) {
+  auto isOurs = [](NamedAttribute attr) {
+    return attr.getName().getValue().starts_with("cs.");
+  };
+  auto isPlaced = llvm::IsaPred<cs::PlacedType, cs::FutureType>;
+  bool found = llvm::any_of(function->getDiscardableAttrs(), isOurs) ||
+               llvm::any_of(function.getArgumentTypes(), isPlaced) ||
+               llvm::any_of(function.getResultTypes(), isPlaced);
+  auto interface = cast<FunctionOpInterface>(function.getOperation());
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    found |= llvm::any_of(interface.getArgAttrs(i), isOurs);
+  for (unsigned i = 0; i < function.getNumResults(); ++i)
+    found |= llvm::any_of(interface.getResultAttrs(i), isOurs);
+  function.walk([&](Operation *op) { found |= isa_and_nonnull<cs::CsDialect>(op->getDialect()); });
+  return found;
+}
+
+/// The functions of the plan: all, where none has anything of cs.
+static SmallVector<func::FuncOp> functionsOf(ModuleOp module) {
+  SmallVector<func::FuncOp> all(module.getOps<func::FuncOp>());
+  SmallVector<func::FuncOp> own = llvm::filter_to_vector(all, isOfCs);
+  return own.empty() ? all : own;
+}
+
+/// The text of a plan is UTF-8: of other text it would be written, and not be read again.
+static LogicalResult checkNames(ModuleOp module) {
+  WalkResult walked = module.walk([](Operation *op) {
+    if (!isa<SymbolOpInterface>(op) && !isa_and_nonnull<cs::CsDialect>(op->getDialect()))
+      return WalkResult::advance();
+    for (StringRef name : {"sym_name", "label", "key"})
+      if (auto text = op->getAttrOfType<StringAttr>(name);
+          text && !llvm::json::isUTF8(text.getValue())) {
+        op->emitOpError() << "'" << name << "' must be UTF-8, got: " << text;
+        return WalkResult::interrupt();
+      }
+    return WalkResult::advance();
+  });
+  return failure(walked.wasInterrupted());
+}
+
 LogicalResult checkLevel(ModuleOp module) {
-  for (auto function : module.getOps<func::FuncOp>()) {
+  for (func::FuncOp function : functionsOf(module)) {
     if (function.isDeclaration())
       return function.emitError("function has no body: a plan needs all of it");
     if (function->hasAttr(cs::CsDialect::kRankAttr))
@@ -165,7 +208,7 @@ LogicalResult checkLevel(ModuleOp module) {
 
 LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
                          plan::Plan &plan, PlanStatistics &statistics) {
-  if (failed(checkLevel(module)))
+  if (failed(checkNames(module)) || failed(checkLevel(module)))
     return failure();
   FragmentCompiler compiler(module.getContext(), options);
   PlanContext context{plan, compiler, nullptr};
@@ -224,7 +267,7 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
     return failure();
   context.initOnServers = !servers->empty();
   SmallVector<func::FuncOp> functions;
-  for (auto function : module.getOps<func::FuncOp>())
+  for (func::FuncOp function : functionsOf(module))
     if (!cs::getServerIndex(function))
       functions.push_back(function);
   auto isStep = [](func::FuncOp f) { return f->hasAttr(cs::CsDialect::kStepAttr); };

@@ -111,6 +111,10 @@ llvm::LogicalResult checkScratch(mlir::func::FuncOp function, uint64_t bytes);
 /// Returns the bytes needed.
 llvm::FailureOr<uint64_t> assignScratch(mlir::func::FuncOp function);
 
+/// All of `op` but its locations, whatever options of printing the process was given: what
+/// has the same text is the same.
+std::string wholeText(mlir::Operation *op);
+
 /// Loop nests of fragments without duplicates.
 struct NestTable {
   llvm::StringMap<std::string> known; // text -> symbol

@@ -59,7 +59,8 @@ DeviceCopies::DeviceCopies(const StepCommunications &step, cs::ClusterOp cluster
     if (!copy || !isBetweenDevices(copy))
       continue;
     auto carried = static_cast<__int128>(bytesPerSecond) * latency / 1'000'000'000;
-    int64_t bytes = StepCosts::bytesOf(copy.getValue()) + static_cast<int64_t>(carried);
+    int64_t bytes = StepCosts::bytesOf(copy.getValue()) +
+                    static_cast<int64_t>(std::min<__int128>(carried, int64_t{1} << 60));
     if (Operation *next = to.lookup(copy)) {
       Incoming &incoming = before[next];
       incoming.bytes += bytes;

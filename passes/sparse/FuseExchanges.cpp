@@ -252,7 +252,9 @@ bool sparse::isFusable(Operation *op) {
 }
 
 int64_t sparse::fusionBytes(cs::LinkAttr link) {
-  return (link.getLatencyNs() + link.getOverheadNs()) * link.getMbitPerS() / 8000;
+  __int128 bytes = static_cast<__int128>(link.getLatencyNs() + link.getOverheadNs()) *
+                   link.getMbitPerS() / 8000;
+  return static_cast<int64_t>(std::min<__int128>(bytes, int64_t{1} << 60));
 }
 
 void sparse::fuseExchanges(ArrayRef<Operation *> exchanges, int64_t bytes,

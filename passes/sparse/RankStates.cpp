@@ -12,10 +12,14 @@ using namespace commsched::sparse;
 
 FailureOr<Value> RankStates::add(const Twine &suffix, cs::PlacedType type) {
   std::string text = (key + suffix).str();
-  for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
-    if (StringAttr known = place::carriedName(func, i); known && known.getValue() == text)
-      return func.emitOpError() << "argument " << i << " has the name that the sparse "
-                                << "gradient of \"" << key << "\" needs: \"" << text << "\"";
+  // Servers have states that trainers have not; files have all by their names.
+  for (auto other : func->getParentOfType<ModuleOp>().getOps<func::FuncOp>())
+    for (unsigned i = 0, e = other.getNumArguments(); i < e; ++i)
+      if (StringAttr known = place::carriedName(other, i);
+          known && known.getValue() == text &&
+          (other == func || !other.getArgAttr(i, cs::kPerRankAttr))) // another step's own
+        return other.emitOpError() << "argument " << i << " has the name that the sparse "
+                                   << "gradient of \"" << key << "\" needs: \"" << text << "\"";
   MLIRContext *context = func.getContext();
   auto attrs = DictionaryAttr::get(
       context, {{StringAttr::get(context, cs::CsDialect::kStateAttr),

@@ -34,9 +34,9 @@ bool commsched::isDistributed(func::FuncOp function) {
   for (Block &block : function.getBody())
     for (Operation &op : block)
       if (isa_and_nonnull<cs::CsDialect>(op.getDialect()) &&
-          !isa<cs::GradientOp, cs::LookupOp, cs::SegmentSumOp, cs::TopKOp,
-               cs::ScatterAddOp, cs::ScatterClearOp, cs::MergeTopKOp, cs::SplitRegionsOp,
-               cs::BalanceRegionsOp>(op))
+          !isa<cs::GradientOp, cs::WorkerIndexOp, cs::ProfiledOp, cs::LookupOp, cs::SegmentSumOp,
+               cs::TopKOp, cs::ScatterAddOp, cs::ScatterClearOp, cs::MergeTopKOp,
+               cs::SplitRegionsOp, cs::BalanceRegionsOp>(op))
         return true;
   // A function that only passes placed values on.
   return llvm::any_of(function.getArgumentTypes(),

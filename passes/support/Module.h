@@ -25,8 +25,8 @@ inline constexpr llvm::StringLiteral kTurnAttr = "cs.turn";
 /// one.
 llvm::FailureOr<cs::ClusterOp> findCluster(mlir::ModuleOp module);
 
-/// True if `function` is of level 1 or 2: its body holds cs ops other than
-/// cs.gradient, cs.lookup and cs.segment_sum, or it is a parameter server's.
+/// True if `function` is of level 1 or 2: its body holds cs ops other than those of level 0,
+/// or values are placed, or it is a parameter server's.
 /// Declarations are not.
 bool isDistributed(mlir::func::FuncOp function);
 

@@ -74,3 +74,10 @@ cs.cluster @lab nodes = 1 devices = 1 device = <kind = cpu, gflops = 1, gb_per_s
     // expected-error @+1 {{overhead_ns of a link must be at most an hour, got: 9223372036854775807}}
     intra = <mbit_per_s = 1, latency_ns = 5, overhead_ns = 9223372036854775807>
     inter = <mbit_per_s = 1000, latency_ns = 0>
+
+// -----
+
+cs.cluster @lab nodes = 1 devices = 1 device = <kind = cpu, gflops = 1, gb_per_s = 1>
+    intra = <mbit_per_s = 10000000000000, latency_ns = 5>
+    // expected-error @+1 {{mbit_per_s of a link must be at most 10000000000000, got: 10000000000001}}
+    inter = <mbit_per_s = 10000000000001, latency_ns = 0>

@@ -68,3 +68,20 @@ func.func @step() {
   %0 = "arith.constant"() {cs.step, value = 1 : i32} : () -> i32
   return
 }
+
+// -----
+
+// A misspelled one would be as if it were not there.
+// expected-error @+1 {{'cs.global_bacth' is not a function attribute of cs}}
+func.func @step() attributes {cs.step, cs.global_bacth = 24 : i64} { return }
+
+// -----
+
+// Sizes are of 64 bits.
+// expected-error @+1 {{argument 0: 'cs.param' needs a tensor of less than 2^63 bytes, got: 'tensor<3000000000x3000000000xf32>'}}
+func.func @step(%w: tensor<3000000000x3000000000xf32> {cs.param = "w"}) { return }
+
+// -----
+
+// expected-error @+1 {{argument 0: 'cs.state' needs a tensor of less than 2^63 bytes}}
+func.func @step(%w: tensor<0x4294967296x4294967296xi8> {cs.state = "w"}) { return }

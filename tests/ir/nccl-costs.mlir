@@ -37,6 +37,6 @@ cs.cluster @one nodes = 2 devices = 1 device = <kind = cuda, gflops = 40, gb_per
 // -----
 
 // As an attribute of something else.
-// CHECK-LABEL: func.func private @f()
+// CHECK-LABEL: module @f
 // CHECK-SAME: cs.some = #cs.nccl_costs<machine_ranks = 3>
-func.func private @f() attributes {cs.some = #cs.nccl_costs<machine_ranks = 3>}
+module @f attributes {cs.some = #cs.nccl_costs<machine_ranks = 3>} {}

@@ -211,3 +211,45 @@ func.func @f(%w: !w) {
   }
   return
 }
+
+// -----
+
+// Numbers that a plan would have in part only.
+!w = !cs.placed<tensor<10xf32>, device 0>
+func.func @f(%w: !w) {
+  %f = cs.start "w" (%w) : (!w) -> !cs.future<!w> {
+  ^bb0(%x: !w):
+    // expected-error @+1 {{must have at most 4294967295 chunks, got: 4294967297}}
+    %e = cs.exchange %x chunks 4294967297 rounds 1 sum
+        send <parts affine_map<(r, s) -> (r, 1)> to affine_map<(r, s) -> (1 - r)>>
+        recv <parts affine_map<(r, s) -> (1 - r, 1)> to affine_map<(r, s) -> (1 - r)>> : !w
+    cs.return %e : !w
+  }
+  return
+}
+
+// -----
+
+!w = !cs.placed<tensor<10xf32>, device 0>
+func.func @f(%w: !w) {
+  // expected-error @+1 {{priority must be a number of 32 bits, got: 4294967296}}
+  %f = cs.start "w" priority 4294967296 (%w) : (!w) -> !cs.future<!w> {
+  ^bb0(%x: !w):
+    %r = cs.all_reduce "w" sum %x : !w
+    cs.return %r : !w
+  }
+  return
+}
+
+// -----
+
+!w = !cs.placed<tensor<10xf32>, device 0>
+func.func @f(%w: !w) {
+  // expected-error @+1 {{gather_priority must be a number of 32 bits, got: -2147483649}}
+  %f = cs.start "w" priority 2147483647 gather_priority -2147483649 (%w) : (!w) -> !cs.future<!w> {
+  ^bb0(%x: !w):
+    %r = cs.all_reduce "w" sum %x : !w
+    cs.return %r : !w
+  }
+  return
+}

@@ -63,6 +63,13 @@ func.func @f() attributes {cs.step, cs.servers = #cs.servers<count = 2, sync_mod
 
 // -----
 
+// expected-error@+1 {{merge must be at most 4294967295, got: 4294967297}}
+func.func @f() attributes {cs.step, cs.servers = #cs.servers<count = 2, sync_mode = half_async, merge = 4294967297>} {
+  return
+}
+
+// -----
+
 // expected-error@+1 {{number of servers must be positive, got: 0}}
 func.func @f() attributes {cs.step, cs.servers = #cs.servers<count = 0, sync_mode = sync, merge = 1>} {
   return

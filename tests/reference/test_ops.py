@@ -340,3 +340,12 @@ def test_not_a_number_and_infinities(tmp_path):
     for (value, bound), other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(value, other, rtol=1e-6)
         assert (bound[~np.isfinite(other)] == 0).all()
+
+
+def test_zeros_of_both_signs(tmp_path):
+    """IEEE 754: -0 is below +0 for maximum and minimum, whichever comes first."""
+    a, b = np.array([-0.0, 0, -0.0, 0], np.float32), np.array([0, -0.0, -0.0, 0], np.float32)
+    body = "\n".join(f"  %r{i} = arith.{name} %x0, %x1 : tensor<4xf32>" for i, name in enumerate(["maximumf", "minimumf"]))
+    (most, _), (least, _) = evaluate(tmp_path, body, [a, b], ["tensor<4xf32>"] * 2)
+    np.testing.assert_array_equal(np.signbit(most), np.signbit(a) & np.signbit(b))
+    np.testing.assert_array_equal(np.signbit(least), np.signbit(a) | np.signbit(b))

@@ -191,3 +191,15 @@ func.func @init() -> (!t {cs.updates = "w"}) attributes {cs.count = 1 : i64} {
   %w = cs.fragment "zero" on 0 () cost <flops = 0, bytes = 0, ns = 1> : () -> !t
   return %w : !t
 }
+
+// -----
+
+cs.cluster @one nodes = 1 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+!t = !cs.placed<tensor<8xf32>, device 0>
+
+func.func @step(%w: !t {cs.param = "w"}) -> (!t {cs.updates = "w"}) attributes {cs.step} {
+  // expected-error @+1 {{'label' must be UTF-8, got: "caf\E9"}}
+  %r = cs.fragment "caf\E9" on 0 (%w) cost <flops = 0, bytes = 0, ns = 1> : (!t) -> !t
+  return %r : !t
+}

@@ -17,6 +17,20 @@ func.func @no_result_role(%w: tensor<4xf32> {cs.param = "w"}) -> tensor<4xf32> {
 
 // -----
 
+// Called by the step: it would stay, with what it marks.
+// expected-error @below {{has ops of cs, and no argument or result with an attribute of cs: it must be private, being called by others}}
+func.func @mark(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %g = cs.gradient %x of "w" : tensor<4xf32>
+  return %g : tensor<4xf32>
+}
+func.func @step(%w: tensor<4xf32> {cs.param = "w"}, %x: tensor<4xf32> {cs.batch = "x"})
+    -> (tensor<4xf32> {cs.updates = "w"}) attributes {cs.step} {
+  %g = func.call @mark(%x) : (tensor<4xf32>) -> tensor<4xf32>
+  return %g : tensor<4xf32>
+}
+
+// -----
+
 // expected-error @below {{argument 0 must have a static shape, got: 'tensor<?xf32>'}}
 func.func @dynamic(%w: tensor<?xf32> {cs.param = "w"}) {
   return

@@ -9,6 +9,7 @@
 // RUN: not cs-opt --insert-dist-comm="mode=parameter-server sync-mode=lazy" %s 2>&1 | FileCheck %s --check-prefix=SYNC
 // RUN: not cs-opt --insert-dist-comm="mode=parameter-server sync-mode=async reduction=sum" %s 2>&1 | FileCheck %s --check-prefix=SUM
 // RUN: not cs-opt --insert-dist-comm="mode=parameter-server sync-mode=half-async merge=0" %s 2>&1 | FileCheck %s --check-prefix=MERGE
+// RUN: not cs-opt --insert-dist-comm="mode=parameter-server sync-mode=half-async merge=4294967297" %s 2>&1 | FileCheck %s --check-prefix=MANY
 // RUN: not cs-opt --insert-dist-comm="mode=parameter-server merge=2" %s 2>&1 | FileCheck %s --check-prefix=ONE
 // RUN: not cs-opt --insert-dist-comm="mode=parameter-server placement=random" %s 2>&1 | FileCheck %s --check-prefix=PLACEMENT
 // RUN: not cs-opt --insert-dist-comm=servers=2 %s 2>&1 | FileCheck %s --check-prefix=NOSERVERS
@@ -21,6 +22,7 @@
 // SYNC: error: insert-dist-comm: sync-mode must be sync, async or half-async, got: lazy
 // SUM: error: insert-dist-comm: reduction must be mean with sync-mode=async, where no gradients of trainers combine, got: sum
 // MERGE: error: insert-dist-comm: merge must be positive, got: 0
+// MANY: error: insert-dist-comm: merge must be at most 4294967295, got: 4294967297
 // ONE: error: insert-dist-comm: merge must be 1 but with sync-mode=half-async, got: 2
 // PLACEMENT: error: insert-dist-comm: placement must be balanced, round-robin or hash, got: random
 // NOSERVERS: error: insert-dist-comm: options of parameter servers must go with mode=parameter-server, got: all-reduce

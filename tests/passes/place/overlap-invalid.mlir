@@ -40,7 +40,7 @@ func.func @two(%x: !t {cs.batch = "x"}) {
 // -----
 
 // expected-error @below {{must have one block}}
-func.func @blocks() {
+func.func @blocks(%x: !cs.placed<tensor<4xf32>, device 0>) {
   cf.br ^bb1
 ^bb1:
   return

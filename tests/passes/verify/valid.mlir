@@ -118,3 +118,14 @@ func.func @step(%a: !a, %b: !cs.placed<tensor<f32>, device 0>) -> !a {
   %u = cs.unpack %r[0, 4], %s[1, 3] : !m, !m -> !a
   return %u : !a
 }
+
+// -----
+
+// A program of level 0, of whatever ops, is not distributed: it needs no cluster.
+// CHECK: Remark="nothing is distributed: 0 futures awaited exactly once; {{.*}}"
+func.func @step(%w: tensor<8xf32> {cs.param = "w"}, %x: tensor<8xf32> {cs.batch = "x"}) -> (tensor<8xf32> {cs.updates = "w"}) attributes {cs.step} {
+  %i = cs.worker_index : tensor<i32>
+  %d = cs.profiled "layer" (%w, %x, %i) cost <flops = 0, bytes = 0, ns = 1> : (tensor<8xf32>, tensor<8xf32>, tensor<i32>) -> tensor<8xf32>
+  %g = cs.gradient %d of "w" : tensor<8xf32>
+  return %g : tensor<8xf32>
+}
