@@ -242,8 +242,8 @@ absl::StatusOr<uint64_t> Session::Call(int function, BatchSource *batches,
   if (program().functions[size_t(function)].is_step) CountStep(number);
   if (const FunctionProgram &f = program().functions[size_t(function)];
       has_servers() && !f.is_step) {
-    // The oldest are no longer kept.
-    if (to_average_.size() >= 4096) to_average_.erase(to_average_.begin());
+    // The metrics of the oldest are no longer kept.
+    if (to_average_.size() >= RankExecutor::kKeptMetrics) to_average_.erase(to_average_.begin());
     to_average_.insert(number);
     for (uint32_t slot : f.written_slots)
       for (size_t v = 0; v < values().size(); ++v)
