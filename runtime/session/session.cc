@@ -53,6 +53,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
   if (options.replan && !image->workers().empty()) return NoReplanning();
   std::unique_ptr<Session> session(new Session);
   session->image_ = image;
+  session->digest_ = image->digest();
+  session->job_ = image->digest() ^ options.run_digest;
   session->cuda_ = *std::move(cuda);
   auto connect_servers = [servers = &session->servers_](int rank) {
     return MakeInProcessParameterClient(servers, rank);
@@ -119,6 +121,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::OneRank(
   if (options.replan && !image->workers().empty()) return NoReplanning();
   std::unique_ptr<Session> session(new Session);
   session->image_ = image;
+  session->digest_ = image->digest();
+  session->job_ = image->digest() ^ options.run_digest;
   session->cuda_ = *std::move(cuda);
   if (options.replan) return Replanning(std::move(session), {rank}, connect, connect_servers, options);
   session->completed_ = std::make_shared<CompletedCalls>(1);
