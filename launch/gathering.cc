@@ -138,6 +138,16 @@ void Gathering::Tell(const std::string &line, const std::string &text) {
   for (auto &[rank, guest] : here_) Say(guest.talk, line, text);
 }
 
+void Gathering::Refuse(Clock::time_point until) {
+  Tell("refused", std::string(refused_.message()));
+  for (const auto &[rank, guest] : here_) told_.insert(rank);
+  const auto known = [this](int rank) { return rank > 0 && rank < meeting_.size; };
+  while (unfit_ && std::count_if(told_.begin(), told_.end(), known) + 1 < meeting_.size && Clock::now() < until) {
+    DismissMute();
+    HearOnce(until);
+  }
+}
+
 void Gathering::DismissMute() {
   const size_t before = silent_.size();
   std::erase_if(silent_, [now = Clock::now()](const Guest &guest) { return guest.until <= now; });
@@ -189,10 +199,10 @@ void Gathering::HearOnce(Clock::time_point deadline) {
     }
     guest = next;
   }
-  for (size_t i = 0; refused_.ok() && !spoke.empty(); ++i, spoke.pop_front())
+  for (size_t i = 0; !spoke.empty(); ++i, spoke.pop_front())
     Judge(std::move(spoke.front()), said[i]);
   for (size_t i = 0; i < listeners_.size(); ++i)
-    if (waiting[i].revents != 0 && refused_.ok()) Accept(listeners_[i]);
+    if (waiting[i].revents != 0) Accept(listeners_[i]);
 }
 
 void Gathering::Accept(const Socket &listener) {
@@ -206,10 +216,12 @@ void Gathering::Accept(const Socket &listener) {
   // No files or memory any more: who waits there would be asked for again at once.
   if (!silent_.empty())
     DismissOldest();
-  else
+  else if (refused_.ok())
     refused_ = absl::ResourceExhaustedError(
         absl::StrCat("rank 0 cannot accept ranks at ", place_, ": ",
                      std::strerror(errno)));
+  else
+    unfit_ = false;
 }
 
 void Gathering::Judge(Guest guest, const std::vector<int> &numbers) {
@@ -221,16 +233,25 @@ void Gathering::Judge(Guest guest, const std::vector<int> &numbers) {
     Say(guest.talk, "refused", verdict.why);
     return;
   }
-  if (verdict.kind != Verdict::kWelcome)
-    refused_ = absl::FailedPreconditionError(absl::StrCat("rank ", rank, ": ", verdict.why));
+  if (here_.count(rank) != 0) DismissEnded(&here_);
+  std::string wrong;
+  if (verdict.kind != Verdict::kWelcome) wrong = absl::StrCat("rank ", rank, ": ", verdict.why);
+  if (verdict.kind != Verdict::kLater && size == meeting_.size && (rank == 0 || here_.count(rank) != 0))
+    wrong = absl::StrCat("two processes are rank ", rank);
+  // What is wrong first is what all hear.
+  if (!wrong.empty() && refused_.ok()) {
+    refused_ = absl::FailedPreconditionError(wrong);
+    unfit_ = verdict.kind != Verdict::kLater;
+  }
   // It waits for the rank 0 of its own.
   if (verdict.kind == Verdict::kLater) return;
-  if (here_.count(rank) != 0) DismissEnded(&here_);
-  if (size == meeting_.size && (rank == 0 || here_.count(rank) != 0))
-    refused_ = absl::FailedPreconditionError(
-        absl::StrCat("two processes are rank ", rank));
+  if (!refused_.ok()) {
+    Say(guest.talk, "refused", std::string(refused_.message()));
+    told_.insert(rank);
+    return;
+  }
   guest.address = WithPort(HostOf(getpeername, guest.socket.fd()), port);
-  here_.insert_or_assign(refused_.ok() ? rank : -1, std::move(guest));
+  here_.emplace(rank, std::move(guest));
 }
 
 }  // namespace commsched::launch

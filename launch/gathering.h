@@ -10,6 +10,7 @@
 
 #include <list>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,9 @@ class Gathering {
   // Until all are here, one does not fit, or it is too late; the errors are those of Meet.
   absl::Status Gather(runtime::Clock::time_point deadline);
 
+  // After an error: all who are here hear it, and, if it is that one did not fit, who comes until then.
+  void Refuse(runtime::Clock::time_point until);
+
   // Says it to all who are here.
   void Tell(const std::string &line, const std::string &text);
 
@@ -64,6 +68,8 @@ class Gathering {
   std::list<Guest> silent_;  // who have not said yet who they are, in the order in which they came
   int strangers_ = 0;
   absl::Status refused_;
+  bool unfit_ = false;  // somebody is, who is of this job and no later one
+  std::set<int> told_;  // why, ranks
 };
 
 }  // namespace commsched::launch

@@ -36,6 +36,9 @@ using runtime::Clock;
 constexpr auto kRetry = std::chrono::milliseconds(100);
 constexpr auto kConnect = std::chrono::seconds(3);
 constexpr absl::Duration kGrace = absl::Seconds(2);
+// How long rank 0 waits for those to whom it has not said yet why there is no job: they would look for it until
+// their own deadline.
+constexpr auto kToRefuse = std::chrono::seconds(3);
 
 using Addresses = std::unique_ptr<addrinfo, void (*)(addrinfo *)>;
 
@@ -86,7 +89,7 @@ absl::StatusOr<std::vector<std::string>> Wait(const Rendezvous &meeting,
   if (!listeners.ok()) return listeners.status();
   Gathering gathering(meeting, *std::move(listeners));
   if (absl::Status refused = gathering.Gather(deadline); !refused.ok()) {
-    gathering.Tell("refused", std::string(refused.message()));
+    gathering.Refuse(Clock::now() + kToRefuse);
     return refused;
   }
   std::vector<std::string> addresses = {WithPort(meeting.host, own_port)};

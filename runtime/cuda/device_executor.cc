@@ -16,7 +16,6 @@
 namespace commsched::runtime::cuda {
 namespace {
 
-constexpr size_t kKeptResults = 65536;
 // Between two looks at what is under way on the device; the first ones come at once.
 constexpr std::chrono::microseconds kShortestPause(20), kLongestPause(200);
 
@@ -363,7 +362,7 @@ void DeviceExecutor::EndCall(const OpOfRound &op) {
   MutexLock lock(&mu_);
   if (options_.on_completed) options_.on_completed(completed_, metrics);
   results_.push_back(std::move(metrics));
-  if (results_.size() > kKeptResults) results_.pop_front();
+  if (results_.size() > kKeptMetrics) results_.pop_front();
   ++completed_;
   if (options_.completed != nullptr) options_.completed->Set(options_.number, completed_);
   FunctionStats &stats = stats_[size_t(active_)];

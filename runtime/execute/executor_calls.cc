@@ -10,11 +10,6 @@
 #include "runtime/execute/executor.h"
 
 namespace commsched::runtime {
-namespace {
-
-constexpr size_t kKeptResults = 65536;
-
-}  // namespace
 
 void Executor::AdmitCalls() {
   while (!queue_.empty() && status_.ok() &&
@@ -214,7 +209,7 @@ void Executor::Retire() {
     any = true;
     if (options_.on_completed) options_.on_completed(completed_, call->metrics);
     results_.push_back(std::move(call->metrics));
-    if (results_.size() > kKeptResults) results_.pop_front();
+    if (results_.size() > kKeptMetrics) results_.pop_front();
     ++completed_;
     if (options_.completed != nullptr)
       options_.completed->Set(options_.number, completed_);

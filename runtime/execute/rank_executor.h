@@ -55,7 +55,8 @@ class RankExecutor {
   // calls are waiting already. `batches` must have one entry per batch.
   virtual absl::StatusOr<uint64_t> Enqueue(int function, BatchRows batches) = 0;
   // The outputs of call `call`, in the order of FunctionProgram::outputs;
-  // waits until it has completed. The last 65536 calls are kept.
+  // waits until it has completed. Those of the last calls are kept.
+  static constexpr size_t kKeptMetrics = 65536;
   virtual absl::StatusOr<std::vector<double>> Metrics(uint64_t call) = 0;
   // Waits until everything queued has completed.
   virtual absl::Status Drain() = 0;

@@ -8,15 +8,19 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstring>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "runtime/base/files.h"
@@ -25,10 +29,11 @@
 namespace commsched::runtime {
 namespace {
 
-// Descriptor 3 is a pipe from this process. When it is gone, so is the group.
+// Descriptor 3 leads to this process. When that is gone, so is the group. How the command has ended is said there too:
+// who ignores SIGCHLD, or waits for all children, takes the status away.
 constexpr char kShell[] =
-    "(cat >/dev/null; kill -KILL 0) <&3 & watch=$!; exec 3<&-; "
-    "(eval \"$1\"); status=$?; kill $watch; exit $status";
+    "(cat >/dev/null; kill -KILL 0) <&3 & watch=$!; "
+    "(eval \"$1\") 3<&-; status=$?; kill $watch; echo $status >&3; exit $status";
 
 std::string Quoted(const std::string &path) {
   return absl::StrCat("'", absl::StrReplaceAll(path, {{"'", "'\\''"}}), "'");
@@ -93,14 +98,14 @@ absl::Status MakeFiles(const std::string &folder, uint64_t attempt, Files *files
 }
 
 absl::StatusOr<pid_t> Start(const std::string &command, const std::string &log,
-                            int pipe_end) {
+                            int end) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, log.c_str(),
                                    O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0666);
   posix_spawn_file_actions_adddup2(&actions, STDOUT_FILENO, STDERR_FILENO);
-  posix_spawn_file_actions_adddup2(&actions, pipe_end, 3);
+  posix_spawn_file_actions_adddup2(&actions, end, 3);
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t none, all;
@@ -123,12 +128,23 @@ absl::StatusOr<pid_t> Start(const std::string &command, const std::string &log,
   return pid;
 }
 
-absl::Status Await(pid_t pid, const PlanningCommandOptions &options,
+// As waitpid has it; nothing if the shell has not come so far.
+std::optional<int> StatusSaid(int from) {
+  char text[16] = {};
+  int status = 0;
+  if (recv(from, text, sizeof(text) - 1, MSG_DONTWAIT) <= 0 ||
+      !absl::SimpleAtoi(absl::StripAsciiWhitespace(text), &status))
+    return std::nullopt;
+  return W_EXITCODE(status, 0);
+}
+
+absl::Status Await(pid_t pid, int from, const PlanningCommandOptions &options,
                    const std::string &log, const std::atomic<bool> &stop) {
   const Clock::time_point end = After(options.deadline);
   int status = 0;
+  pid_t waited;
   absl::Status ended;
-  while (waitpid(pid, &status, WNOHANG) == 0) {
+  while ((waited = waitpid(pid, &status, WNOHANG)) == 0 || (waited < 0 && errno == EINTR)) {
     if (stop)
       ended = absl::CancelledError("the run is over");
     else if (Clock::now() > end)
@@ -142,12 +158,14 @@ absl::Status Await(pid_t pid, const PlanningCommandOptions &options,
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return absl::OkStatus();
+  const std::optional<int> how = waited == pid ? status : StatusSaid(from);
+  if (how == 0) return absl::OkStatus();
   const std::string said = EndOf(ReadWhole(log).value_or(""));
   return absl::InternalError(absl::StrCat(
       "the command ",
-      WIFSIGNALED(status) ? absl::StrCat("was ended by signal ", WTERMSIG(status))
-                          : absl::StrCat("failed with status ", WEXITSTATUS(status)),
+      !how                ? "has ended, and how is not known: its status was taken by other parts of this process"
+      : WIFSIGNALED(*how) ? absl::StrCat("was ended by signal ", WTERMSIG(*how))
+                          : absl::StrCat("failed with status ", WEXITSTATUS(*how)),
       said.empty() ? "" : ": ", said));
 }
 
@@ -167,13 +185,14 @@ absl::StatusOr<std::string> Plan(const PlanningCommandOptions &options,
                         {"{calibration}", Quoted(files.calibration)},
                         {"{plan}", Quoted(files.plan)}});
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return absl::ErrnoToStatus(errno, "no pipe");
+  if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return absl::ErrnoToStatus(errno, "no sockets");
   absl::Status status;
   // What little it takes is a matter of the thread that starts it.
   std::thread starter([&] {
     TakeLittle();
     absl::StatusOr<pid_t> pid = Start(command, files.log, ends[0]);
-    status = pid.ok() ? Await(*pid, options, files.log, stop) : pid.status();
+    status = pid.ok() ? Await(*pid, ends[1], options, files.log, stop) : pid.status();
   });
   starter.join();
   close(ends[0]);

@@ -30,14 +30,27 @@ std::optional<uint64_t> NumberIn(const TensorFile &file, const char *name) {
   return number;
 }
 
-// Whether all that belongs to the checkpoint in `file`, which was saved as `path`, is there.
+std::string JobOf(const TensorFile &file) {
+  auto job = file.metadata.find("job");
+  return job == file.metadata.end() ? "" : job->second;
+}
+
+// Whether a rank has written what belongs to a checkpoint; what cannot be read is said where it is loaded.
+bool HasWritten(const std::string &path, const std::string &job) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return false;
+  auto file = ReadSafetensors(path);
+  return !file.ok() || IsOfJob(*file, job);
+}
+
+// Whether all that belongs to the checkpoint in `file`, which was saved as `path`, is there. What another job has left
+// under these names does not.
 bool IsWhole(const std::string &file, const std::string &path) {
   auto checkpoint = ReadSafetensors(file);
   if (!checkpoint.ok()) return false;
   const auto step = NumberIn(*checkpoint, "step"), ranks = NumberIn(*checkpoint, "ranks");
-  std::error_code error;
   for (uint64_t rank = 0; step && ranks && rank < *ranks; ++rank)
-    if (!fs::exists(RankStatePath(path, *step, int(rank)), error)) return false;
+    if (!HasWritten(RankStatePath(path, *step, int(rank)), JobOf(*checkpoint))) return false;
   return step.has_value();
 }
 
@@ -109,7 +122,10 @@ absl::Status SaveCheckpoint(Session *session, const std::string &path, uint64_t 
   const bool own = HasRankState(*session);
   // What other processes write may come later.
   if (int(session->local_ranks()) == session->image().nodes()) before = std::nullopt;
-  if (own) metadata["ranks"] = absl::StrCat(session->image().nodes());
+  if (own) {
+    metadata["ranks"] = absl::StrCat(session->image().nodes());
+    metadata["job"] = absl::StrCat(session->job());
+  }
   if (own && before && *before != steps_done)
     if (absl::Status s = KeepBefore(path, *before); !s.ok()) return s;
   if (absl::Status s = Save(session, path, false, metadata); !s.ok()) return s;
@@ -135,6 +151,11 @@ std::string WholeCheckpoint(const std::string &path) {
   for (auto it = kept.rbegin(); it != kept.rend(); ++it)
     if (IsWhole(it->second.string(), path)) return it->second.string();
   return path;  // the error will say what is missing
+}
+
+std::optional<uint64_t> JobOfCheckpoint(const std::string &file) {
+  auto checkpoint = ReadSafetensors(file);
+  return checkpoint.ok() ? NumberIn(*checkpoint, "job") : std::nullopt;
 }
 
 absl::Status SaveParameters(Session *session, const std::string &path) {
@@ -187,7 +208,8 @@ absl::StatusOr<uint64_t> LoadCheckpoint(Session *session, const std::string &pat
     if (!absl::SimpleAtoi(ranks->second, &saved) || saved < 1)
       return absl::InvalidArgumentError(
           absl::StrCat(file->path, ": ranks must be a positive number, got: ", ranks->second));
-    absl::Status own = LoadRankState(session, path, steps_done, saved);
+    absl::Status own =
+        LoadRankState(session, path, steps_done, saved, /*complete=*/true, JobOf(*file));
     if (absl::IsNotFound(own))
       return absl::NotFoundError(absl::StrCat(path,
                                               ": not all ranks have written what belongs to it, "

@@ -35,6 +35,9 @@ absl::Status SaveOwnState(Session *session, const std::string &path, uint64_t st
 // the one before, if they have of that.
 std::string WholeCheckpoint(const std::string &path);
 
+// The job that has written the file, where ranks have state of their own.
+std::optional<uint64_t> JobOfCheckpoint(const std::string &file);
+
 // Sets what is in WholeCheckpoint(`path`) and returns the number of steps done. The file
 // must have exactly the slots of the plan: a missing or strange tensor is named.
 absl::StatusOr<uint64_t> LoadCheckpoint(Session *session, const std::string &path);

@@ -89,6 +89,19 @@ bool JobFiles::any_of_server(int server) const {
   return false;
 }
 
+absl::Status JobFiles::CheckPlan(const PlanImage &image) const {
+  const std::string digest = absl::StrCat(image.digest());
+  for (const File &file : List()) {
+    const auto read = ReadSafetensors(absl::StrCat(folder_, "/", file.name));
+    if (!read.ok()) continue;
+    auto plan = read->metadata.find("plan");
+    if (plan == read->metadata.end() || plan->second == digest) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        read->path, ": is of another plan: digest must match ", digest, ", got: ", plan->second));
+  }
+  return absl::OkStatus();
+}
+
 std::optional<uint64_t> JobFiles::NewestWhole() const {
   std::map<uint64_t, std::set<std::pair<bool, int>>> have;
   for (const File &file : List())
@@ -144,12 +157,23 @@ void JobFiles::RemoveOld(bool of_server, int index) const {
 void JobFiles::RemoveOldOfServer(int server) const { RemoveOld(true, server); }
 void JobFiles::RemoveOldOfRank(int rank) const { RemoveOld(false, rank); }
 
-void JobFiles::Begin(std::optional<uint64_t> step, std::optional<int> server) const {
+void JobFiles::RemoveUnlessOf(std::optional<uint64_t> step, const File &file) const {
   std::error_code error;
-  for (const File &file : List()) {
-    if (server && (!file.of_server || file.index != *server)) continue;
-    if (!step || file.step != step) fs::remove(fs::path(folder_) / file.name, error);
-  }
+  if (!step || file.step != step) fs::remove(fs::path(folder_) / file.name, error);
+}
+
+void JobFiles::Begin(std::optional<uint64_t> step) const {
+  for (const File &file : List()) RemoveUnlessOf(step, file);
+}
+
+void JobFiles::BeginOfServer(int server, std::optional<uint64_t> step) const {
+  for (const File &file : List())
+    if (file.of_server && file.index == server) RemoveUnlessOf(step, file);
+}
+
+void JobFiles::BeginOfRank(int rank, uint64_t step) const {
+  for (const File &file : List())
+    if (!file.of_server && file.index == rank) RemoveUnlessOf(step, file);
 }
 
 std::vector<uint32_t> OwnValues(const PlanImage &image, const Program &trainer) {
@@ -188,7 +212,7 @@ absl::Status SaveOwnValues(Session *session, const JobFiles &files, uint64_t ste
   absl::Status written =
       WriteSealed(files.RankPath(program.rank, step), tensors,
                   {{"format", kTrainerFormat},
-                   {"plan", absl::StrCat(program.digest)},
+                   {"plan", absl::StrCat(session->digest())},
                    {"step", absl::StrCat(step)},
                    {"rank", absl::StrCat(program.rank)}});
   if (written.ok()) files.RemoveOldOfRank(program.rank);
@@ -201,7 +225,7 @@ absl::Status LoadOwnValues(Session *session, const JobFiles &files, uint64_t ste
   if (own.empty()) return absl::OkStatus();
   auto file = ReadSealed(files.RankPath(program.rank, step),
                          {{"format", kTrainerFormat},
-                          {"plan", absl::StrCat(program.digest)},
+                          {"plan", absl::StrCat(session->digest())},
                           {"step", absl::StrCat(step)},
                           {"rank", absl::StrCat(program.rank)}});
   if (!file.ok()) return file.status();

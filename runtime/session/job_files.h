@@ -43,6 +43,9 @@ class JobFiles {
   // Whether a process of any job has written here.
   bool any() const;
   bool any_of_server(int server) const;
+  // Whether all files that are there are of this plan, as far as they can be read: of another one, they
+  // are no half-finished checkpoints of this.
+  absl::Status CheckPlan(const PlanImage &image) const;
   // The newest step of which all files are there.
   std::optional<uint64_t> NewestWhole() const;
   // What a server goes on from that comes back alone: its newest file; if it has none
@@ -62,9 +65,10 @@ class JobFiles {
   void RemoveOldOfServer(int server) const;
   void RemoveOldOfRank(int rank) const;
   // Before the job begins again at `step`, or at the beginning: what is of other
-  // steps must not be taken for this job's later. Of one server, or of all
-  // processes.
-  void Begin(std::optional<uint64_t> step, std::optional<int> server = {}) const;
+  // steps must not be taken for this job's later. Of all processes, of one server, or of one trainer.
+  void Begin(std::optional<uint64_t> step) const;
+  void BeginOfServer(int server, std::optional<uint64_t> step) const;
+  void BeginOfRank(int rank, uint64_t step) const;
 
  private:
   struct File {
@@ -74,6 +78,7 @@ class JobFiles {
     std::string name;
   };
   std::vector<File> List() const;
+  void RemoveUnlessOf(std::optional<uint64_t> step, const File &file) const;
   void RemoveOld(bool of_server, int index) const;
 
   std::string folder_;

@@ -31,7 +31,9 @@ std::vector<uint32_t> SlotsOf(const Program &program) {
   return slots;
 }
 
-absl::StatusOr<TensorFile> Read(const std::string &path, uint64_t step, int rank, int ranks) {
+// `job`: empty if any will do.
+absl::StatusOr<TensorFile> Read(const std::string &path, uint64_t step, int rank, int ranks,
+                                const std::string &job) {
   absl::StatusOr<TensorFile> file = ReadSafetensors(path);
   if (!file.ok()) return file.status();
   const bool unsealed = file->metadata["format"] == kUnsealedRankState;
@@ -45,6 +47,8 @@ absl::StatusOr<TensorFile> Read(const std::string &path, uint64_t step, int rank
                                              {"ranks", absl::StrCat(ranks)}});
       !s.ok())
     return s;
+  if (!IsOfJob(*file, job))
+    return absl::InvalidArgumentError(absl::StrCat(path, ": is of another job"));
   return file;
 }
 
@@ -93,10 +97,10 @@ void DropMissing(const Program &program, const TensorFile &file, bool complete,
 }
 
 absl::Status LoadMean(Session *session, const std::string &path, uint64_t step,
-                      int saved_ranks, bool complete) {
+                      int saved_ranks, bool complete, const std::string &job) {
   const Program &program = session->program();
   std::vector<uint32_t> slots = SlotsOf(program);
-  auto first = Read(RankStatePath(path, step, 0), step, 0, saved_ranks);
+  auto first = Read(RankStatePath(path, step, 0), step, 0, saved_ranks, job);
   if (!first.ok()) return first.status();
   DropMissing(program, *first, complete, &slots);
   // Integers have no mean, and may say something of the number of ranks.
@@ -115,7 +119,7 @@ absl::Status LoadMean(Session *session, const std::string &path, uint64_t step,
   std::vector<std::vector<double>> sums;
   for (uint32_t s : slots) sums.emplace_back(size_t(program.slots[s].type.elements));
   for (int rank = 0; rank < saved_ranks; ++rank) {
-    auto file = Read(RankStatePath(path, step, rank), step, rank, saved_ranks);
+    auto file = Read(RankStatePath(path, step, rank), step, rank, saved_ranks, job);
     if (!file.ok()) return file.status();
     for (size_t i = 0; i < slots.size(); ++i) {
       const SlotInfo &slot = program.slots[slots[i]];
@@ -139,6 +143,11 @@ absl::Status LoadMean(Session *session, const std::string &path, uint64_t step,
 }
 
 }  // namespace
+
+bool IsOfJob(const TensorFile &file, const std::string &job) {
+  auto own = file.metadata.find("job");
+  return job.empty() || own == file.metadata.end() || own->second == job;
+}
 
 bool HasRankState(const Session &session) {
   for (size_t r = 0; r < session.local_ranks(); ++r)
@@ -169,6 +178,7 @@ absl::Status SaveRankState(Session *session, const std::string &path, uint64_t s
     if (absl::Status s = WriteSealed(
             RankStatePath(path, step, rank), tensors,
             {{"format", kRankStateFormat},
+             {"job", absl::StrCat(session->job())},
              {"step", absl::StrCat(step)},
              {"rank", absl::StrCat(rank)},
              {"ranks", absl::StrCat(executor.program().nodes)}});
@@ -200,17 +210,17 @@ void RemoveLaterRankState(Session *session, const std::string &path, uint64_t st
 }
 
 absl::Status LoadRankState(Session *session, const std::string &path, uint64_t step,
-                           int saved_ranks, bool complete) {
+                           int saved_ranks, bool complete, const std::string &job) {
   std::error_code error;
   if (!HasRankState(*session) ||
       (!complete && !fs::exists(RankStatePath(path, step, 0), error)))
     return absl::OkStatus();
   if (saved_ranks != session->program().nodes)
-    return LoadMean(session, path, step, saved_ranks, complete);
+    return LoadMean(session, path, step, saved_ranks, complete, job);
   for (size_t r = 0; r < session->local_ranks(); ++r) {
     RankExecutor &executor = session->executor(r);
     int rank = executor.program().rank;
-    auto file = Read(RankStatePath(path, step, rank), step, rank, saved_ranks);
+    auto file = Read(RankStatePath(path, step, rank), step, rank, saved_ranks, job);
     if (!file.ok()) return file.status();
     std::vector<uint32_t> slots = SlotsOf(executor.program());
     DropMissing(executor.program(), *file, complete, &slots);

@@ -14,9 +14,14 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "runtime/data/tensor_file.h"
 #include "runtime/session/session.h"
 
 namespace commsched::runtime {
+
+// Whether a file may be one of a job, whose name there (Session::job) is `job`: files of older versions have none, nor
+// has an empty one.
+bool IsOfJob(const TensorFile &file, const std::string &job);
 
 // Whether the plan has such state.
 bool HasRankState(const Session &session);
@@ -42,9 +47,9 @@ void RemoveLaterRankState(Session *session, const std::string &path, uint64_t st
 // gradients combine by mean; integers (regions of ranks) begin at zero again. Files that are
 // missing, or of another step, are an error; so is state that they do not have, if it is to be
 // `complete`: it stays, else. Of a plan that had no such state there are no files, which is fine if
-// it need not be complete.
+// it need not be complete. Files must be of `job`.
 absl::Status LoadRankState(Session *session, const std::string &path, uint64_t step,
-                           int saved_ranks, bool complete = true);
+                           int saved_ranks, bool complete = true, const std::string &job = "");
 
 }  // namespace commsched::runtime
 

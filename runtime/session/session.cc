@@ -53,6 +53,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
   if (options.replan && !image->workers().empty()) return NoReplanning();
   std::unique_ptr<Session> session(new Session);
   session->image_ = image;
+  session->digest_ = image->digest();
+  session->job_ = image->digest() ^ options.run_digest;
   session->cuda_ = *std::move(cuda);
   auto connect_servers = [servers = &session->servers_](int rank) {
     return MakeInProcessParameterClient(servers, rank);
@@ -119,6 +121,8 @@ absl::StatusOr<std::unique_ptr<Session>> Session::OneRank(
   if (options.replan && !image->workers().empty()) return NoReplanning();
   std::unique_ptr<Session> session(new Session);
   session->image_ = image;
+  session->digest_ = image->digest();
+  session->job_ = image->digest() ^ options.run_digest;
   session->cuda_ = *std::move(cuda);
   if (options.replan) return Replanning(std::move(session), {rank}, connect, connect_servers, options);
   session->completed_ = std::make_shared<CompletedCalls>(1);
@@ -242,8 +246,8 @@ absl::StatusOr<uint64_t> Session::Call(int function, BatchSource *batches,
   if (program().functions[size_t(function)].is_step) CountStep(number);
   if (const FunctionProgram &f = program().functions[size_t(function)];
       has_servers() && !f.is_step) {
-    // The oldest are no longer kept.
-    if (to_average_.size() >= 4096) to_average_.erase(to_average_.begin());
+    // The metrics of the oldest are no longer kept.
+    if (to_average_.size() >= RankExecutor::kKeptMetrics) to_average_.erase(to_average_.begin());
     to_average_.insert(number);
     for (uint32_t slot : f.written_slots)
       for (size_t v = 0; v < values().size(); ++v)

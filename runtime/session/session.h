@@ -85,6 +85,11 @@ class Session {
   ~Session();
 
   const PlanImage &image() const { return *image_; }
+  // Of the plan that it began with, whichever runs now.
+  uint64_t digest() const { return digest_; }
+  // What tells files of this job from those of another, the same on all ranks. One that goes on is what it was.
+  uint64_t job() const { return job_; }
+  void set_job(uint64_t job) { job_ = job; }
   // Of the lowest rank here.
   const Program &program() const { return executors_[0]->program(); }
   RankExecutor &executor(size_t i) { return *executors_[i]; }
@@ -158,7 +163,7 @@ class Session {
       std::unique_ptr<Session> session, const std::vector<int> &ranks,
       const ConnectFunction &connect, const ConnectServersFunction &connect_servers,
       const SessionOptions &options);
-  // Before call `calls_`, of `function`: changes to another plan, if it is time.
+  // Before a call of `function`: changes to another plan, if it is time.
   absl::Status ChangePlan(int function);
   absl::Status MoveValues(const Generation &next);
   bool has_servers() const { return !image_->servers().servers.empty(); }
@@ -190,6 +195,7 @@ class Session {
   // Of tables, by value: one more than the steps behind what PullTables got.
   std::map<uint32_t, uint64_t> pulled_;
   std::shared_ptr<const PlanImage> image_;
+  uint64_t digest_ = 0, job_ = 0;
   uint64_t calls_ = 0;
   std::shared_ptr<CompletedCalls> completed_;  // of the ranks here
   uint64_t steps_ = 0;                         // of calls that all have completed,

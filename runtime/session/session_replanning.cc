@@ -162,7 +162,9 @@ absl::Status Session::MoveValues(const Generation &next) {
 
 absl::Status Session::ChangePlan(int function) {
   const bool is_step = program().functions[size_t(function)].is_step;
-  auto next = replanner_->Before(calls_, is_step, [this]() -> absl::Status {
+  // What all ranks have called as often: with servers, rank 0 evaluates alone.
+  const uint64_t number = has_servers() ? steps() : calls_;
+  auto next = replanner_->Before(number, is_step, [this]() -> absl::Status {
     for (auto &executor : executors_)
       if (absl::Status s = executor->status(); !s.ok()) return Root(s);
     return absl::OkStatus();
@@ -189,7 +191,7 @@ absl::Status Session::ChangePlan(int function) {
   if (!cancelled.ok())
     for (auto &executor : executors_) executor->Cancel(cancelled);
   const absl::Duration moved = Since(begin) - drained;
-  replanner_->Switched(generation_.get(), *std::move(next), calls_, drained, moved);
+  replanner_->Switched(generation_.get(), *std::move(next), number, drained, moved);
   return absl::OkStatus();
 }
 

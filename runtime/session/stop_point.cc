@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <random>
 
 namespace commsched::runtime {
 namespace {
@@ -15,15 +17,23 @@ constexpr uint64_t kClosed = uint64_t{1} << 63;
 
 }  // namespace
 
+uint64_t NewJobNumber() {
+  std::random_device random;
+  return uint64_t{random()} << 32 | random();
+}
+
 struct SharedStop::Words {
   // Steps that some rank has begun, and whether no later one begins.
   std::atomic<uint64_t> begun;
   std::atomic<int> reason;
+  uint64_t job;
 };
 
 int SharedStop::MakeFile() {
   int file = memfd_create("cs-run stop", MFD_CLOEXEC);
-  if (file >= 0 && ftruncate(file, sizeof(Words)) != 0) {
+  const uint64_t job = NewJobNumber();
+  if (file >= 0 && (ftruncate(file, sizeof(Words)) != 0 ||
+                    pwrite(file, &job, sizeof(job), offsetof(Words, job)) != ssize_t(sizeof(job)))) {
     close(file);
     return -1;
   }
@@ -55,5 +65,6 @@ void SharedStop::Request(int reason) {
 }
 
 int SharedStop::reason() const { return words_->reason; }
+uint64_t SharedStop::job() const { return words_->job; }
 
 }  // namespace commsched::runtime

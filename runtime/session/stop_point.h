@@ -12,6 +12,9 @@
 
 namespace commsched::runtime {
 
+// One that no other job has.
+uint64_t NewJobNumber();
+
 // Steps count from 0, over the whole job. Thread-safe.
 class StopPoint {
  public:
@@ -52,6 +55,8 @@ class SharedStop : public StopPoint {
   bool Begin(uint64_t step) override;
   void Request(int reason) override;
   int reason() const override;
+  // That of the processes which have the file.
+  uint64_t job() const;
 
  private:
   struct Words;

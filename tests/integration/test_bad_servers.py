@@ -6,11 +6,13 @@ import os
 import pathlib
 import signal
 
+import numpy as np
 import pytest
 from conftest import EXAMPLES, addresses, expect_error, expect_success, finish, run, secret, write_token
-from servers import DIGITS_DATA, Authority, Job, digits_plan
+from servers import DIGITS_DATA, Authority, Job, compile_servers, digits_plan
 from test_lost_peers import children, wait_for
 
+INPUTS = pathlib.Path(__file__).parent / "Inputs"
 INIT = ["--init", EXAMPLES / "digits.init.safetensors"]
 
 
@@ -175,6 +177,19 @@ def test_trainer_killed(plan, cluster, tmp_path):
         expect_error(results["server", index], f"server {index}: trainer ")
 
 
+@pytest.mark.parametrize("bad", range(2))
+def test_trainer_that_cannot_go_on_tells_why(folder, linear_data, cluster, tmp_path, bad):
+    """It joined, and then its file cannot be written."""
+    np.savez(tmp_path / "initial.npz", w=np.zeros(8, np.float32), seen=np.full(8, 2, np.float32))
+    own = compile_servers((INPUTS / "linear-statistics.mlir").read_text(), folder / "own-statistics.plan", 2, 2, "min-block-elements=2 sync-mode=async")
+    blocked = tmp_path / "saved" / f"rank.{bad}.step3.checkpoint"
+    (blocked / "full").mkdir(parents=True)
+    saving = ["--checkpoint", tmp_path / "saved", "--checkpoint-every", 3]
+    job = Job(cluster, own).start(of_all=["--init", tmp_path / "initial.npz", *saving], of_trainers=[*linear_data[2:], "--steps", 10**9])
+    for (role, index), result in job.finish().items():
+        expect_error(result, f"server {index}" if role == "server" else f"rank {index}" if index != bad else "", str(blocked))
+
+
 def test_spawned_checkpoints_that_make_no_sense(plan, folder, tmp_path):
     """Said at once, by no other process than this."""
     job = ["--spawn", plan, *DIGITS_DATA]
@@ -192,6 +207,31 @@ def test_spawned_checkpoints_that_make_no_sense(plan, folder, tmp_path):
     expect_error(run("--spawn", merged, *DIGITS_DATA, "--checkpoint", tmp_path / "k", *every), "multiple", "merge 2", "got: 3")
     expect_success(run(*job, "--steps", 3, "--checkpoint", tmp_path / "k", *every))
     expect_error(run(*job, "--steps", 3, "--checkpoint", tmp_path / "k", *every), "has checkpoints of a job already", "--resume")
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_checkpoints_of_another_plan_stay(plan, folder, tmp_path):
+    """Of more servers, of which some have none: they are not what was half finished. Nor are those of a job that cannot begin removed."""
+    saved, saving = tmp_path / "saved", ["--checkpoint", tmp_path / "saved", "--checkpoint-every", 3]
+    expect_success(run("--spawn", plan, *DIGITS_DATA, "--steps", 3, *saving))
+    before = contents(saved)
+    for other in (digits_plan(folder, servers=3), digits_plan(folder, trainers=3), digits_plan(folder, options="")):
+        again = run("--spawn", other, *DIGITS_DATA, "--steps", 3, *saving, "--resume", saved)
+        expect_error(again, str(saved), "is of another plan: digest must match")
+        expect_error(server(other, 1, *saving, "--resume-job", saved), "server 1", str(saved), "is of another plan: digest must match")
+        assert contents(saved) == before
+    part = saved / "server.1.step3.checkpoint"
+    part.rename(tmp_path / part.name)
+    before.pop(part.name)
+    expect_error(run("--spawn", plan, *DIGITS_DATA[2:], *saving, "--resume", saved), "saved: has no whole checkpoint of a job: give --init to begin")
+    nothing = run(plan, "--role", "server", "--index", 0, "--listen", addresses(1)[0], *saving, "--resume-job", saved, *secret())
+    expect_error(nothing, "server 0", "has no initial value")
+    assert contents(saved) == before
+    (tmp_path / part.name).rename(part)
+    assert "resumes after step 3" in expect_success(run("--spawn", plan, *DIGITS_DATA[2:], "--steps", 3, *saving, "--resume", saved))
 
 
 def test_checkpoints_of_others(plan, folder, cluster, tmp_path):

@@ -7,6 +7,7 @@ import os
 import pathlib
 import random
 import re
+import shutil
 import signal
 import time
 
@@ -149,6 +150,22 @@ def test_processes_by_hand_begin_again(folder, cluster, tmp_path, comes_back):
     for result in second.finish().values():
         expect_success(result)
     assert (tmp_path / "disturbed").read_bytes() == (tmp_path / "undisturbed").read_bytes()
+
+
+def test_what_a_job_by_hand_left_of_later_steps_goes(folder, linear_data, cluster, tmp_path):
+    """It is of another life of the job, and would make a checkpoint of this one look whole."""
+    np.savez(folder / "statistics.npz", w=np.zeros(8, np.float32), seen=np.full(8, 2, np.float32))
+    plan = compile_servers((INPUTS / "linear-statistics.mlir").read_text(), folder / "by-hand-async.plan", 2, 2,
+                           "min-block-elements=2 sync-mode=async")
+    saved, saving = tmp_path / "saved", ["--checkpoint", tmp_path / "saved", "--checkpoint-every", 3]
+    expect_success(run("--spawn", plan, "--init", folder / "statistics.npz", *linear_data[2:], "--steps", 6, *saving))
+    for process in ("server.0", "rank.1"):
+        shutil.copy(saved / f"{process}.step6.checkpoint", saved / f"{process}.step9.checkpoint")
+    job = Job(cluster, plan).start(of_all=[*saving, "--resume-job", saved], of_trainers=[*linear_data[2:], "--steps", 1])
+    for result in job.finish().values():
+        expect_success(result)
+    left = {name.split(".step")[1] for name, _ in listing(saved) if ".step" in name}
+    assert "7.checkpoint" in left and "9.checkpoint" not in left
 
 
 @pytest.mark.parametrize("trainers, options, each", [(1, "sync-mode=half-async merge=4", 3), (3, "sync-mode=async", 10),

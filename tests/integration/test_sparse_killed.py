@@ -8,7 +8,7 @@ import signal
 import time
 
 import pytest
-from conftest import CLUSTER, EXAMPLES, TIME_LIMIT, addresses, compile_plan, expect_success, finish, run
+from conftest import CLUSTER, EXAMPLES, TIME_LIMIT, addresses, compile_plan, expect_error, expect_success, finish, run
 from safetensors import safe_open
 from test_lost_peers import children, wait_for
 
@@ -114,3 +114,17 @@ def test_all_say_whose_file_could_not_be_written(plan, linear_data, cluster, tmp
     (blocked / "full").touch()
     ranks = cluster.join(plan, range(3), addresses(3), *linear_data, "--steps", 10**9, *saving(tmp_path))
     ends_with_reason(ranks, bad, str(blocked))
+
+
+@pytest.mark.parametrize("how", [[], ["--spawn"]])
+def test_what_another_job_has_left_is_not_of_this_one(plan, linear_data, tmp_path, how):
+    """A rank is killed before it has written what belongs to a checkpoint, where there is a file of that name of the job before."""
+    left = tmp_path / "c.step2.rank1"
+    before = None
+    for _ in range(2):
+        expect_success(run(plan, *how, *linear_data, "--steps", 2, "--checkpoint", tmp_path / "c"))
+        before = before or left.read_bytes()
+    resume = [plan, *how, *linear_data[2:], "--resume", tmp_path / "c", "--steps", 1]
+    expect_success(run(*resume))
+    left.write_bytes(before)
+    expect_error(run(*resume), f"{left}: is of another job")

@@ -3,6 +3,7 @@
 """Plans with parameter servers that a run tries on its own steps: random steps, clusters and plans, in which processes are killed while
 plans are tried, and which go on from checkpoints, train bit for bit as one plan does from beginning to end."""
 import os
+import pathlib
 import random
 import re
 import signal
@@ -12,7 +13,9 @@ import time
 import numpy as np
 import pytest
 from conftest import CLUSTER, TIME_LIMIT, compile_plan, expect_success, run, tool
+from safetensors import SafetensorError, safe_open
 from safetensors.numpy import load_file
+from servers import compile_servers
 
 POLICIES = ["solver", "bytescheduler", "priority", "fixed-buckets", "fifo", "p3", "tictac"]
 SAMPLES = 8  # of a trainer and step
@@ -73,12 +76,13 @@ def random_step(random, trainers):
 
 
 class Drawn:
-    """A random step, its plans, and what a run of it takes."""
+    """A random step, its plans, and what a run of it takes. more: of the type of a trainer's batch, further functions."""
 
-    def __init__(self, folder, seed):
+    def __init__(self, folder, seed, least=1, more=lambda batch: ""):
         self.random = random.Random(seed)
-        self.trainers, self.servers = self.random.randint(1, 3), self.random.randint(1, 3)
+        self.trainers, self.servers = self.random.randint(least, 3), self.random.randint(1, 3)
         source, initial, data = random_step(self.random, self.trainers)
+        source += more(re.search(r"%x: (tensor<\S+>)", source)[1])
         first, *others = self.random.sample(POLICIES, 3)
         options = f"min-block-elements={self.random.choice([64, 512, 8192])}"
 
@@ -145,3 +149,69 @@ def test_killed_while_plans_are_tried(tmp_path, cluster, seed):
     expect_success(run(*job))
     expect_success(run(drawn.plan, *drawn.data, *epochs, "--save-params", tmp_path / "one"))
     expect_same(tmp_path / "tuned", tmp_path / "one")
+
+
+def mean_of(batch):
+    """A function that rank 0 calls for all trainers, who exchange nothing in it."""
+    return f"""func.func @mean(%x: {batch} {{cs.batch = "x"}}) -> (tensor<f32> {{cs.metric = "mean"}}) {{
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<f32>
+  %z = linalg.fill ins(%zero : f32) outs(%e : tensor<f32>) -> tensor<f32>
+  %sum = linalg.reduce ins(%x : {batch}) outs(%z : tensor<f32>) dimensions = [0, 1]
+      (%a: f32, %b: f32) {{
+        %c = arith.addf %a, %b : f32
+        linalg.yield %c : f32
+      }}
+  return %sum : tensor<f32>
+}}
+"""
+
+
+@pytest.mark.parametrize("seed", range(20, 22))
+def test_rank_0_evaluates_while_plans_are_tried(tmp_path, seed):
+    """It makes more calls than the others, and all change with the same step: were it the same call, the others would be late, more at each trial."""
+    drawn = Drawn(tmp_path, seed, least=2, more=mean_of)
+    np.savez(tmp_path / "more.npz", x=np.tile(np.load(tmp_path / "data.npz")["x"], (40, 1)))
+    evaluated = [*drawn.data, "--epochs", 500, "--eval", "mean", "--eval-batch", tmp_path / "more.npz", "--eval-every", 25, "--save-params"]
+    out = expect_success(run(drawn.plan, "--spawn", *drawn.tune(steps=12), *evaluated, tmp_path / "tuned"))
+    assert TRIED.search(out), out
+    expect_success(run(drawn.plan, *evaluated, tmp_path / "one"))
+    expect_same(tmp_path / "tuned", tmp_path / "one")
+
+
+def plans_of(folder):
+    """Digests of the plans that the checkpoints there are of."""
+    found = set()
+    for path in folder.glob("*.checkpoint"):
+        try:
+            with safe_open(path, "np") as file:
+                found.add(file.metadata()["plan"])
+        except (OSError, SafetensorError):  # it is gone
+            pass
+    return found
+
+
+def test_checkpoints_are_of_the_plan_that_the_job_begins_with(tmp_path, linear_data, cluster):
+    """Those of trainers too, which have a parameter that nothing updates, whichever plan they run: so the job goes on."""
+    inputs = pathlib.Path(__file__).parent / "Inputs"
+    source = (inputs / "linear-statistics.mlir").read_text()
+    for old, new in (('%seen: tensor<8xf32> {cs.state = "seen"},', '%seen: tensor<8xf32> {cs.state = "seen"}, %shift: tensor<16xf32> {cs.param = "shift"},'),
+                     ("%d = arith.subf %p, %y : tensor<16xf32>", "%d0 = arith.subf %p, %y : tensor<16xf32>\n  %d = arith.addf %d0, %shift : tensor<16xf32>")):
+        assert source.count(old) == 1
+        source = source.replace(old, new)
+    plans = [compile_servers(source, tmp_path / f"{policy}.plan", 2, 2, f"min-block-elements=2 schedule={policy} cut-as=fifo")
+             for policy in ("fifo", "solver", "bytescheduler")]
+    np.savez(tmp_path / "initial.npz", w=np.zeros(8, np.float32), seen=np.full(8, 2, np.float32), shift=np.ones(16, np.float32))
+    saved, folder = tmp_path / "saved", tmp_path / "events"
+    job = ["--spawn", plans[0], "--init", tmp_path / "initial.npz", *linear_data[2:], "--epochs", 4, "--tune", f"{plans[1]},{plans[2]}", "--tune-steps", 4,
+           "--replan-folder", folder, "--checkpoint", saved, "--checkpoint-every", 1, "--resume", saved]
+    process = cluster.start(*job)
+    found, end = set(), time.monotonic() + TIME_LIMIT
+    while process.poll() is None:
+        assert time.monotonic() < end
+        found |= plans_of(saved)
+        time.sleep(0.002)
+    assert process.wait() == 0, process.stderr.read()
+    assert '"switched"' in (folder / "events.json").read_text()
+    assert list(saved.glob("rank.1.*")) and len(found | plans_of(saved)) == 1
+    assert "resumes after step" in expect_success(run(*job))

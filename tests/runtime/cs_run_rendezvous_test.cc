@@ -98,6 +98,28 @@ TEST(Rendezvous, TwoOfOneRankAreRefused) {
                 HasSubstr("two processes are rank 1"));
 }
 
+// Those who are on their way when one has been found not to fit are told so too, rather than that nobody is there.
+TEST(Rendezvous, WhoComesBehindARefusalHearsIt) {
+  for (const bool twin : {true, false}) {
+    auto meetings = Meetings(4);
+    meetings.push_back(meetings[1]);
+    if (!twin) meetings[1].size = 7;
+    std::vector<Addresses> results(meetings.size(), absl::UnknownError(""));
+    std::vector<std::thread> threads;
+    std::vector<Socket> ports(meetings.size());
+    const auto start = [&](size_t i) {
+      threads.emplace_back([&, i] { results[i] = Meet(meetings[i], &ports[i]); });
+    };
+    for (size_t i : {0, 1, 4}) start(i);
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    for (size_t i : {2, 3}) start(i);
+    for (std::thread &thread : threads) thread.join();
+    for (const Addresses &result : results)
+      EXPECT_THAT(std::string(result.status().message()),
+                  HasSubstr(twin ? "two processes are rank 1" : "rank 1: number of nodes must match 4, got: 7"));
+  }
+}
+
 // A rank that is left of the time before is told so, and nobody waits for it; one that is of
 // a later time waits until its own rank 0 is there.
 TEST(Rendezvous, MembershipsDoNotMeet) {

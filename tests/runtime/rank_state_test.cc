@@ -140,6 +140,38 @@ TEST(RankStateTest, TheFilesOfTheStepBeforeStay) {
   }
 }
 
+// Of the same steps, where one job begins in the place of another, and all ranks are killed when some have written.
+TEST(RankStateTest, WhatAnotherJobHasLeftBelongsToNoCheckpoint) {
+  for (int rank = 0; rank < 2; ++rank) {
+    TemporaryFolder folder;
+    const std::string path = folder / "c";
+    const auto saved = [&](uint64_t job, uint64_t step) {
+      runtime::SessionOptions options;
+      options.run_digest = job;
+      auto session = testing::Open(OwnState(2), options);
+      Step(session.get(), float(10 * job + step));
+      ASSERT_TRUE(SaveCheckpoint(session.get(), path, step).ok());
+    };
+    saved(1, 1);
+    saved(1, 2);
+    std::filesystem::copy_file(RankStatePath(path, 2, rank), folder / "left");
+    saved(2, 1);
+    std::filesystem::copy_file(path, folder / "before");
+    saved(2, 2);
+    EXPECT_EQ(runtime::WholeCheckpoint(path), path);
+    std::filesystem::rename(folder / "left", RankStatePath(path, 2, rank));
+    auto session = testing::Open(OwnState(2));
+    EXPECT_THAT(std::string(LoadCheckpoint(session.get(), path).status().message()),
+                HasSubstr(RankStatePath(path, 2, rank) + ": is of another job"));
+    std::filesystem::rename(folder / "before", path + ".step1");
+    EXPECT_EQ(runtime::WholeCheckpoint(path), path + ".step1");
+    auto step = LoadCheckpoint(session.get(), path);
+    ASSERT_TRUE(step.ok()) << step.status();
+    EXPECT_EQ(*step, 1u);
+    EXPECT_THAT(Own(session.get(), 1), ElementsAre(23, 24));
+  }
+}
+
 TEST(RankStateTest, NamesWhatIsWrong) {
   TemporaryFolder folder;
   std::string path = folder / "c";

@@ -356,6 +356,19 @@ TEST(PlanningCommandTest, FailuresSayWhatTheCommandSaid) {
   EXPECT_FALSE(CheckPlanningCommand("cs-opt").ok());
 }
 
+// A program that begins one may ignore SIGCHLD, or wait for whatever child has ended.
+TEST(PlanningCommandTest, StatusIsKnownWhereOthersTakeIt) {
+  const auto before = signal(SIGCHLD, SIG_IGN);
+  const auto good = Plan("cp {profile} {plan}");
+  const auto bad = Plan("cp {profile} {plan}; echo no costs >&2; exit 3");
+  const auto killed = Plan("cp {profile} {plan}; kill -9 $$; sleep 1000");
+  signal(SIGCHLD, before);
+  ASSERT_TRUE(good.ok()) << good.status();
+  EXPECT_EQ(*good, "the profile");
+  EXPECT_EQ(std::string(bad.status().message()), "the command failed with status 3: no costs");
+  EXPECT_THAT(std::string(killed.status().message()), HasSubstr("how is not known"));
+}
+
 bool Gone(pid_t pid) {
   for (int i = 0; i < 2000; ++i) {
     std::ifstream stat(absl::StrCat("/proc/", pid, "/stat"));

@@ -60,6 +60,19 @@ bool IsSame(const std::string &a, const std::string &b) {
   return !a.empty() && !b.empty() && std::filesystem::equivalent(a, b, error);
 }
 
+absl::Status SetInitialValues(const Options &options, const runtime::PlanImage &image,
+                              runtime::ParameterServer *server) {
+  std::optional<runtime::TensorFile> file;
+  if (!options.init.empty()) {
+    auto read = runtime::ReadTensorFile(options.init);
+    if (!read.ok()) return read.status();
+    file = *std::move(read);
+  }
+  // As of trainers: they are zero.
+  if (options.emulate && !file && !HasInit(image)) return absl::OkStatus();
+  return runtime::InitialiseServer(image, file ? &*file : nullptr, options.index, server);
+}
+
 // Of all servers, or of the one that this process is.
 bool HasFiles(const Options &options, const JobFiles &files) {
   return options.is_server() ? files.any_of_server(options.index) : files.any();
@@ -96,11 +109,13 @@ absl::Status PrepareJobCheckpoints(const runtime::PlanImage &image, Options *job
   if (options.resume.empty()) return absl::OkStatus();
   auto files = JobFiles::Of(image, options.resume);
   if (!files.ok()) return files.status();
+  // What is left of another is no half-finished checkpoint, and is not removed as one.
+  if (absl::Status s = files->CheckPlan(image); !s.ok()) return s;
   const std::optional<uint64_t> step = files->NewestWhole();
   // That it died before its first checkpoint is no reason not to begin again.
-  if (!step && !files->any() && options.init.empty())
-    return absl::NotFoundError(
-        absl::StrCat(options.resume, ": has no checkpoint of a job: give --init to begin"));
+  if (!step && options.init.empty() && (!files->any() || !(HasInit(image) || options.emulate)))
+    return absl::NotFoundError(absl::StrCat(options.resume, ": has no ", files->any() ? "whole " : "",
+                                            "checkpoint of a job: give --init to begin"));
   if (IsSame(options.checkpoint, options.resume)) files->Begin(step);
   if (step) job->resume_job = options.resume;
   if (step)
@@ -122,31 +137,23 @@ void TidyJobCheckpoints(const Options &options, const runtime::PlanImage &image)
 absl::Status SetServerValues(const Options &options, const runtime::PlanImage &image,
                              runtime::ParameterServer *server) {
   const std::string &from = options.resume_job.empty() ? options.resume : options.resume_job;
-  const bool holds = !image.servers().servers[size_t(options.index)].blocks.empty();
-  if (!from.empty() && holds) {
-    auto files = JobFiles::Of(image, from);
-    if (!files.ok()) return files.status();
-    if (options.resume_job.empty()) {
-      const JobFiles::Newest newest = files->NewestOfServer(options.index);
-      return server->Restore(newest.path, newest.whole_job);
-    }
-    const std::optional<uint64_t> step = files->NewestWhole();
-    if (step)
-      if (absl::Status s = server->Restore(files->ServerPath(options.index, *step), true);
-          !s.ok())
-        return s;
-    if (IsSame(options.checkpoint, from)) files->Begin(step, options.index);
-    if (step) return absl::OkStatus();
+  if (from.empty() || image.servers().servers[size_t(options.index)].blocks.empty())
+    return SetInitialValues(options, image, server);
+  auto files = JobFiles::Of(image, from);
+  if (!files.ok()) return files.status();
+  if (options.resume_job.empty()) {
+    const JobFiles::Newest newest = files->NewestOfServer(options.index);
+    return server->Restore(newest.path, newest.whole_job);
   }
-  std::optional<runtime::TensorFile> file;
-  if (!options.init.empty()) {
-    auto read = runtime::ReadTensorFile(options.init);
-    if (!read.ok()) return read.status();
-    file = *std::move(read);
-  }
-  // As of trainers: they are zero.
-  if (options.emulate && !file && !HasInit(image)) return absl::OkStatus();
-  return runtime::InitialiseServer(image, file ? &*file : nullptr, options.index, server);
+  if (absl::Status s = files->CheckPlan(image); !s.ok()) return s;
+  const std::optional<uint64_t> step = files->NewestWhole();
+  if (!step && files->any())
+    std::printf("server %d: %s: has no whole checkpoint: begins\n", options.index, from.c_str());
+  absl::Status set = step ? server->Restore(files->ServerPath(options.index, *step), true)
+                          : SetInitialValues(options, image, server);
+  // Not before the job can begin again.
+  if (set.ok() && IsSame(options.checkpoint, from)) files->BeginOfServer(options.index, step);
+  return set;
 }
 
 }  // namespace commsched::run

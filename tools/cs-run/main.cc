@@ -85,7 +85,7 @@ absl::StatusOr<std::unique_ptr<runtime::Session>> Open(
   };
   // A file that cannot be read here is no reason to let the others wait.
   absl::StatusOr<uint64_t> digest = RunDigest(options, *image);
-  session.run_digest = digest.value_or(1);
+  if (!options.spawned) session.run_digest = digest.value_or(1);
   const auto servers = ServersConnector(options, *image, session.run_digest);
   auto opened = runtime::Session::OneRank(std::move(image), options.rank, connect,
                                           session, servers);
@@ -164,10 +164,13 @@ absl::Status RunTrainers(const Options &options,
   std::unique_ptr<runtime::StopPoint> stop;
   runtime::ConnectedStop *connected = nullptr;
   if (options.stop_file >= 0) {
-    stop = runtime::SharedStop::Open(options.stop_file);
-    if (stop == nullptr) return absl::InvalidArgumentError("--stop-file is not for users");
+    auto shared = runtime::SharedStop::Open(options.stop_file);
+    if (shared == nullptr) return absl::InvalidArgumentError("--stop-file is not for users");
+    session_options.run_digest = shared->job();
+    stop = std::move(shared);
   } else if (options.rank < 0) {
     stop = std::make_unique<runtime::LocalStop>();
+    session_options.run_digest = runtime::NewJobNumber();
   } else {
     auto made = std::make_unique<runtime::ConnectedStop>();
     connected = made.get();

@@ -45,8 +45,9 @@ std::string ToText(const Metrics &metrics) {
   return absl::StrJoin(parts, ", ");
 }
 
-Report::Report(bool silent, uint64_t every, uint64_t first, uint64_t steps)
+Report::Report(bool silent, bool keeps, uint64_t every, uint64_t first, uint64_t steps)
     : silent_(silent),
+      keeps_(keeps),
       terminal_(isatty(STDOUT_FILENO) == 1),
       first_(first),
       steps_(steps),
@@ -86,7 +87,8 @@ void Report::Bar(uint64_t step, const Metrics &metrics) {
 
 void Report::Step(uint64_t step, const Metrics &metrics) {
   if (silent_) return;
-  step_json_.push_back(absl::StrCat("{\"step\":", step, ToJson(metrics), "}"));
+  if (keeps_)
+    step_json_.push_back(absl::StrCat("{\"step\":", step, ToJson(metrics), "}"));
   bool due = (step - first_) % every_ == 0 || step == first_ + 1 ||
              step == first_ + steps_;
   if (due)
@@ -99,9 +101,9 @@ void Report::Step(uint64_t step, const Metrics &metrics) {
 void Report::Call(const std::string &function, uint64_t step,
                   const Metrics &metrics, uint64_t samples, uint64_t all) {
   if (silent_) return;
-  call_json_.push_back(absl::StrCat("{\"function\":", JsonQuote(function),
-                                    ",\"step\":", step, ",\"samples\":", samples,
-                                    ToJson(metrics), "}"));
+  if (keeps_)
+    call_json_.push_back(absl::StrCat("{\"function\":", JsonQuote(function), ",\"step\":", step,
+                                      ",\"samples\":", samples, ToJson(metrics), "}"));
   std::string text = absl::StrCat("@", function, " after step ", step);
   if (!metrics.empty()) absl::StrAppend(&text, ": ", ToText(metrics));
   if (samples != 0) {

@@ -24,8 +24,8 @@ using Metrics = std::vector<std::pair<std::string, double>>;
 class Report {
  public:
   // `silent`: ranks other than 0 print nothing. `every`: 0 for about twenty
-  // lines over `steps` steps, which begin after `first`.
-  Report(bool silent, uint64_t every, uint64_t first, uint64_t steps);
+  // lines over `steps` steps, which begin after `first`. `keeps`: all metrics, for WriteJson.
+  Report(bool silent, bool keeps, uint64_t every, uint64_t first, uint64_t steps);
 
   void Line(const std::string &text);
   // To standard error.
@@ -43,7 +43,7 @@ class Report {
   void Bar(uint64_t step, const Metrics &metrics);
   void ClearBar();
 
-  const bool silent_, terminal_;
+  const bool silent_, keeps_, terminal_;
   const uint64_t first_, steps_;
   uint64_t every_;
   bool bar_shown_ = false;

@@ -47,9 +47,9 @@ absl::Status Trainer::CallOnce(const std::string &name) {
     data = *std::move(opened);
     data->Seek(0);
   }
-  std::vector<uint64_t> calls;
-  if (absl::Status s = Queue(f, data.get(), &calls); !s.ok()) return s;
-  auto values = MeanOf(f, calls);
+  Sums sums;
+  if (absl::Status s = Queue(f, data.get(), &sums); !s.ok()) return s;
+  auto values = MeanOf(f, std::move(sums));
   if (!values.ok()) return values.status();
   report_->Call(name, done_, Named(f, *values), data ? data->global_batch() : 0,
                 data ? data->global_batch() : 0);
@@ -72,7 +72,7 @@ absl::Status Trainer::FlushMetrics(size_t keep) {
 // Calls for the metrics of one batch. Trainers whose servers are elsewhere exchange nothing: rank
 // 0 goes through the shares of all, and the others have nothing to do. What changes
 // state is called once, by all.
-absl::Status Trainer::Queue(int f, Dataset *data, std::vector<uint64_t> *calls) {
+absl::Status Trainer::Queue(int f, Dataset *data, Sums *sums) {
   const FunctionProgram &called = function(f);
   int shares = 1;
   if (options_.has_servers() && !runtime::RanksCommunicate(session_->image()) &&
@@ -83,32 +83,40 @@ absl::Status Trainer::Queue(int f, Dataset *data, std::vector<uint64_t> *calls) 
     absl::StatusOr<uint64_t> call =
         session_->Call(f, Source(data), shares > 1 ? r : -1);
     if (!call.ok()) return call.status();
-    calls->push_back(*call);
+    sums->calls.push_back(*call);
+  }
+  return AddUp(sums, kMetricsLag);
+}
+
+// Soon, as a session keeps the metrics of so many calls only.
+absl::Status Trainer::AddUp(Sums *sums, size_t keep) {
+  while (sums->calls.size() > keep) {
+    auto values = session_->Metrics(sums->calls.front());
+    if (!values.ok()) return values.status();
+    sums->calls.pop_front();
+    sums->values.resize(values->size(), 0.0);
+    for (size_t i = 0; i < values->size(); ++i) sums->values[i] += (*values)[i];
+    ++sums->added;
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<double>> Trainer::MeanOf(
-    int f, const std::vector<uint64_t> &calls) {
-  std::vector<double> sums(function(f).outputs.size(), 0.0);
-  for (uint64_t call : calls) {
-    auto values = session_->Metrics(call);
-    if (!values.ok()) return values.status();
-    for (size_t i = 0; i < sums.size(); ++i) sums[i] += (*values)[i];
-  }
-  for (double &sum : sums) sum /= double(std::max<size_t>(1, calls.size()));
-  return sums;
+absl::StatusOr<std::vector<double>> Trainer::MeanOf(int f, Sums sums) {
+  if (absl::Status s = AddUp(&sums, 0); !s.ok()) return s;
+  sums.values.resize(function(f).outputs.size(), 0.0);
+  for (double &value : sums.values) value /= double(std::max<size_t>(1, sums.added));
+  return sums.values;
 }
 
 absl::Status Trainer::Evaluate() {
   if (absl::Status s = FlushMetrics(0); !s.ok()) return s;
   uint64_t batches = eval_data_ ? eval_data_->batches_per_epoch() : 1;
-  std::vector<uint64_t> calls;
+  Sums sums;
   for (uint64_t i = 0; i < batches; ++i) {
     if (eval_data_) eval_data_->Seek(i);
-    if (absl::Status s = Queue(eval_, eval_data_.get(), &calls); !s.ok()) return s;
+    if (absl::Status s = Queue(eval_, eval_data_.get(), &sums); !s.ok()) return s;
   }
-  auto values = MeanOf(eval_, calls);
+  auto values = MeanOf(eval_, std::move(sums));
   if (!values.ok()) return values.status();
   report_->Call(options_.eval, done_, Named(eval_, *values),
                 eval_data_ ? batches * eval_data_->global_batch() : 0,
@@ -197,7 +205,7 @@ absl::Status Trainer::RunToTheEnd() {
   if (absl::Status s = OpenData(); !s.ok()) return s;
   if (absl::Status s = Initialise(); !s.ok()) return s;
   if (absl::Status s = CountSteps(); !s.ok()) return s;
-  report_.emplace(silent_, options_.metrics_every, done_, steps_);
+  report_.emplace(silent_, !options_.metrics_json.empty(), options_.metrics_every, done_, steps_);
   if (!warning_.empty()) report_->Warn(warning_);
   if (data_ != nullptr && steps_ != 0)
     if (uint64_t left = data_->samples() % data_->global_batch(); left != 0)

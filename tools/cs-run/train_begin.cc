@@ -73,6 +73,7 @@ absl::Status Trainer::GoOn() {
   if (!options_.checkpoint.empty() &&
       std::filesystem::equivalent(options_.checkpoint, options_.resume, error)) {
     saved_ = done_;
+    if (const auto job = runtime::JobOfCheckpoint(file)) session_->set_job(*job);
     RemoveLaterRankState(session_, options_.checkpoint, done_);
   }
   return absl::OkStatus();
@@ -93,7 +94,12 @@ absl::Status Trainer::InitialiseOfServers() {
         "rank ", session_->program().rank, ": the servers have ", done_,
         " steps behind them, but \"", session_->values()[own[0]].name,
         "\" is the trainers', and not in the servers' checkpoints: give --resume-job"));
-  return LoadOwnValues(session_, *files, done_);
+  if (absl::Status s = LoadOwnValues(session_, *files, done_); !s.ok()) return s;
+  // By hand, each for itself: what it has left of other steps must not be taken for this job's later.
+  std::error_code error;
+  if (!options_.spawned && std::filesystem::equivalent(options_.checkpoint, from, error))
+    files->BeginOfRank(session_->program().rank, done_);
+  return absl::OkStatus();
 }
 
 absl::Status Trainer::CountSteps() {

@@ -50,8 +50,15 @@ class Trainer {
   absl::Status FlushMetrics(size_t keep);
   absl::Status CallOnce(const std::string &name);
   absl::Status Evaluate();
-  absl::Status Queue(int f, runtime::Dataset *data, std::vector<uint64_t> *calls);
-  absl::StatusOr<std::vector<double>> MeanOf(int f, const std::vector<uint64_t> &calls);
+  // Of the metrics of calls, and those whose metrics are not in them yet.
+  struct Sums {
+    std::deque<uint64_t> calls;
+    std::vector<double> values;
+    size_t added = 0;  // calls
+  };
+  absl::Status Queue(int f, runtime::Dataset *data, Sums *sums);
+  absl::Status AddUp(Sums *sums, size_t keep);
+  absl::StatusOr<std::vector<double>> MeanOf(int f, Sums sums);
   absl::Status Checkpoint();
   std::string ParametersPath() const;
   Metrics Named(int function, const std::vector<double> &values) const;
