@@ -103,7 +103,7 @@ class Walker:
         if value.dtype.mlir != dtype.mlir:
             raise AssertionError(f"{value.dtype} became {dtype}")
         other = Value(value.shape, dtype)
-        other.id, other.view, other.splat = value.id, value.view, value.splat
+        other.id, other.view, other.splat = value.id, value.view, None if value.splat is None else dtype.rounded(value.splat)
         return other
 
     def type_of(self, jax_value) -> tuple[tuple[int, ...], DType]:
