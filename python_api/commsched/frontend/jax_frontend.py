@@ -149,7 +149,7 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
         else:
             shapes = [a.shape for a in leaves.arrays]
             kinds += [("param" if i == params else "state", n) for n in slots[i]]
-        specs += [jax.ShapeDtypeStruct(s, a.dtype) for s, a in zip(shapes, leaves.arrays)]
+        specs += leaves.specs(shapes)
     match = Match(names, carried, slots)
     match.params, match.constant = params, constant
 
@@ -163,7 +163,7 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
     def whole():
         def called(*values):
             step(*_unflatten(all_leaves, values, {}))
-        jax.eval_shape(called, *(jax.ShapeDtypeStruct(a.shape, a.dtype) for leaves in all_leaves for a in leaves.arrays))
+        jax.eval_shape(called, *(spec for leaves in all_leaves for spec in leaves.specs()))
     with forgotten_batch(names, all_shapes, params, batch, constant, lambda: match.unmatched, whole if workers * devices > 1 else None):
         module, explicit = _lower_step(flat, specs)
     samples = {shape[0] for i in batch for shape in all_leaves[i].shapes}
@@ -247,14 +247,14 @@ def _other(name, function, examples, carried, slots, kind_of, workers, devices, 
         if position is not None:
             del free[position]
             kinds += [(kind_of[n], n) for n in slots[position]]
-            specs += [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in own.arrays]
+            specs += own.specs()
         else:
             batch[i] = own
             _name_batches({names[i]: own}, {n for _, n in kinds} | {n for s in slots.values() for n in s})
             kinds += [("batch", n) for n in own.batch_names]
             shapes = _local(own, names[i], workers, devices)
             empty[i] = {j: np.zeros(shapes[j], a.dtype) for j, a in own.empty.items()}
-            specs += [jax.ShapeDtypeStruct(s, a.dtype) for s, a in zip(own.full(shapes), own.arrays)]
+            specs += own.specs(own.full(shapes))
     results: list[str] = []
 
     def flat(*values):
