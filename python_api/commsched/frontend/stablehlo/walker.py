@@ -67,6 +67,8 @@ class Walker:
         self.gradients: dict[str, str] = {}
         # What has a gradient and is no parameter itself, and where it is taken.
         self.differentiated: list[tuple[Value, str]] = []
+        # By their ids, what gradients are taken of.
+        self.losses: set[int] = set()
         # Parameters with row-sparse gradients: their Values, and shape and element type.
         self.tables: dict[int, tuple[tuple[int, ...], DType]] = {}
         self.locate = locate
