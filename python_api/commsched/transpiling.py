@@ -45,7 +45,8 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
     constant: positions of state arguments that no output is the new value of (needed only
     where an output could be taken for it).
     functions: further functions of the module, name -> (function, *example arguments);
-    arguments that look like carried arguments are those, the others are batches.
+    arguments that look like carried arguments are those (of several that do, the same object, else that of the same name),
+    the others are batches.
     location_root: folder that source files are named relative to (default: the working directory).
 
     strategy: an AllReduce or ParameterServers, whose options say the rest.

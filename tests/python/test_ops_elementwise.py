@@ -9,6 +9,7 @@ import pytest
 from jax import lax
 
 import reference
+from commsched.frontend.stablehlo.ir import DType
 from ops import compare
 
 pytestmark = pytest.mark.skipif(not reference.available, reason="the stock MLIR tools are not there")
@@ -89,6 +90,44 @@ TYPES = ["float32", "float16", "bfloat16", "int32", "int8", "uint8", "uint32", "
 def test_convert(source, target):
     x = jnp.asarray(P * 7 if "u" in (source[0], target[0]) else F * 7).astype(source)
     compare(lambda v: v.astype(target), np.asarray(x))
+
+
+def through_types(seed):
+    """A number, and types that it goes through, of which each has it or rounds it."""
+    random = np.random.default_rng([seed, 8])
+    types, value = [str(random.choice(TYPES))], random.choice([random.integers(-100, 100), random.uniform(-100, 100)])
+    if types[0][0] == "u":
+        value = abs(value)
+    value = np.asarray(value).astype(types[0])
+    first = value
+    while len(types) < 6:
+        target = jnp.dtype(str(random.choice(TYPES)))
+        if jnp.issubdtype(value.dtype, jnp.floating) and jnp.issubdtype(target, jnp.integer) and not jnp.iinfo(target).min <= np.trunc(float(value)) <= jnp.iinfo(target).max:
+            continue  # undefined
+        value = value.astype(target)
+        types.append(str(target))
+    return first, types[1:]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_convert_constants(seed):
+    """What is folded into one constant is rounded each time."""
+    first, types = through_types(seed)
+
+    def function(x):
+        value, found = jnp.full((2, 3), first), []
+        for target in types:
+            value = lax.convert_element_type(value, target)
+            found.append(value)
+        return x, found
+    compare(function, F)
+
+
+@pytest.mark.parametrize("seed", [1, 3, 6])
+def test_a_fault_in_converted_constants_is_found(seed, monkeypatch):
+    monkeypatch.setattr(DType, "rounded", lambda self, value: value)
+    with pytest.raises(AssertionError):
+        test_convert_constants(seed)
 
 
 def test_select_and_clamp():

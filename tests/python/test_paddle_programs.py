@@ -15,6 +15,7 @@ from paddle.nn import functional as F  # noqa: E402
 
 import commsched  # noqa: E402
 import commsched.paddle  # noqa: E402
+from commsched.paddle import capture  # noqa: E402
 from commsched.paddle.rules import RULES  # noqa: E402
 
 ROWS, COLUMNS, BOUND = 4, 6, 2e-6
@@ -183,6 +184,48 @@ def test_updates(name, servers):
 def test_a_fault_in_an_update_is_found(name, rule, monkeypatch):
     monkeypatch.setitem(RULES, rule, faulty(RULES[rule]))
     assert differs(*trained(name, 0, 1))
+
+
+class OfAll:
+    """An optimizer whose gradients are multiplied with something that is made of all of them."""
+
+    def __init__(self, optimizer, changed):
+        self.optimizer, self.changed = optimizer, changed
+
+    def minimize(self, loss):
+        pairs = self.optimizer.backward(loss)
+        norm = paddle.sqrt(sum(paddle.sum(g * g) for _, g in pairs))
+        self.optimizer.apply_gradients([(p, self.changed(1 / (norm + 1), p, g)) for p, g in pairs])
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("changed", [lambda f, p, g: f * g, lambda f, p, g: g * f, lambda f, p, g: 0.1 * p + f * (g - paddle.mean(g))], ids=["times", "by", "centred"])
+@pytest.mark.filterwarnings("ignore::commsched.MixedSamples")
+def test_gradients_of_one_shape_are_told_apart(changed, seed):
+    """Weight and bias of the norm have one: each one's own gradient is marked, not that of which the norm of all is made first."""
+    result = training.compare(lambda: Network(None), lambda n, x, y: F.cross_entropy(n.scores(n.norm(n.first(x))), y), INPUTS,
+                              lambda p: OfAll(models.optimizer("momentum")(p), changed), batches(seed, 3), workers=2, seed=seed)
+    assert not differs(*result) and result[1] > 1e-4
+
+
+def first_operands_first(self, op, boundary):
+    of, seen = self.results[op.input("param")], set()
+
+    def find(number):
+        if number in seen or number not in self.maker:
+            return None
+        seen.add(number)
+        own, maker = self.results[number], self.ops[self.maker[number]]
+        if self.maker[number] < boundary:
+            return number if own.shape == of.shape else None
+        return next((found for found in map(find, maker.inputs.values()) if found is not None), None)
+    return find(op.inputs["grad"])
+
+
+def test_a_fault_in_telling_them_apart_is_found(monkeypatch):
+    monkeypatch.setattr(capture._Reader, "gradient_of", first_operands_first)
+    with pytest.raises(commsched.FrontEndError, match="have one gradient in common"):
+        test_gradients_of_one_shape_are_told_apart(lambda f, p, g: f * g, 0)
 
 
 # ---- random tensors --------------------------------------------------------------------------------------------------

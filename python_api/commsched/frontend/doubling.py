@@ -22,7 +22,7 @@ from jax.extend.core import ClosedJaxpr, Literal
 
 from . import loops, orders
 from .doubling_rules import SAME, UNKNOWN, ZERO, Factor, Other, Place, common, constant, dimension_of_samples, of_mapped, result, shape
-from .jax_gradient import gradient_p
+from .jax_gradient import gradient_p, loss_p
 from .jaxprs import closed
 from .kinds import EACH, NONE, SUM, Blend, Kind, Mixed, Placed, Some, decided, joined
 from .mixing_rules import in_order
@@ -124,6 +124,8 @@ class _Walk:
         if e.primitive is gradient_p:
             self.gradients.append(values[0])
             return [values[0]._replace(kind=NONE, known=None)]  # the mean of all parts
+        if e.primitive is loss_p:
+            return values
         reductions = of_mapped(e)
         if reductions is not None:
             return [x for one, two, v in zip(reductions, of_mapped(f) or (), values, strict=True) for x in self.equation(one, two, [v])]

@@ -20,11 +20,11 @@ _OTHER_TRACE = re.compile("from (a )?different trace level")
 
 
 class NoNewValue(FrontEndError):
-    """No output of a step fits the carried argument at this position."""
+    """No output of a step fits the carried argument at this position. said: the message without a hint at what may be meant."""
 
-    def __init__(self, position: int, message: str):
-        self.position = position
-        super().__init__(message)
+    def __init__(self, position: int, said: str, hint: str = ""):
+        self.position, self.said = position, said
+        super().__init__(said + hint)
 
 
 def _position(value: Any, what: str, count: int) -> int:
@@ -71,6 +71,37 @@ def check_functions(functions: Any) -> None:
         if not isinstance(value, (tuple, list)) or not value or not callable(value[0]):
             raise FrontEndError(f"function '{name}' must be given as (function, *example arguments), got: "
                                 f"{type(value).__name__}")
+
+
+def carried_meant(function: str, names: Sequence[str], examples: Sequence[Any], looks: Sequence[Sequence[int]],
+                  of_step: "Mapping[int, tuple[str, Any]]") -> "dict[int, int]":
+    """Which carried argument of the step an argument of a further function is, by position: of those that look like it the same object, else that of the
+    same name, else the only one, or all in order. Others are batches.
+
+    looks: of each argument the positions of those that look like it. of_step: name and example of the carried arguments of the step.
+    """
+    def is_object(i: int, position: int) -> bool:
+        one, two = (jax.tree_util.tree_leaves(x) for x in (examples[i], of_step[position][1]))
+        return len(one) == len(two) and all(a is b for a, b in zip(one, two))
+
+    def has_name(i: int, position: int) -> bool:
+        return of_step[position][0] == names[i]
+    meant: "dict[int, int]" = {}
+    for rule in (is_object, has_name):
+        for i, positions in enumerate(looks):
+            found = [p for p in positions if i not in meant and p not in meant.values() and rule(i, p)]
+            if len(found) == 1:
+                meant[i] = found[0]
+    for i, positions in enumerate(looks):
+        left = [p for p in positions if p not in meant.values()]
+        if i in meant or not left:
+            continue
+        if sum(j not in meant and left[0] in of for j, of in enumerate(looks)) < len(left):
+            of_all = " or ".join(repr(of_step[p][0]) for p in left)
+            raise FrontEndError(f"argument '{names[i]}' of function '{function}' must be the same object as an argument of the step, or have its name, as it may be "
+                                f"{of_all}")
+        meant[i] = left[0]
+    return meant
 
 
 def objects_of(arguments: Sequence[Any]) -> "list[list[tuple[Any, list[Any]]]]":
@@ -137,7 +168,7 @@ def forgotten_batch(names, shapes, params: int, batch: Sequence[int], constant: 
     except NoNewValue as error:
         if error.position not in _like_batches(shapes, others, batch):
             raise
-        raise FrontEndError(f"{error}; {meant([error.position])}") from error
+        raise FrontEndError(f"{error.said}; {meant([error.position])}") from error
     except (FrontEndError, NotImplementedError):
         raise
     except (TypeError, ValueError) as error:  # what jax says of shapes that do not fit

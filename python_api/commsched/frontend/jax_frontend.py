@@ -16,7 +16,7 @@ import numpy as np
 from ..errors import FrontEndError
 from .base import BatchArgument, Description, Slot, check_part
 from .means import check_mean
-from .jax_arguments import changed, check_arguments, check_functions, forgotten_batch, objects_of
+from .jax_arguments import carried_meant, changed, check_arguments, check_functions, forgotten_batch, objects_of
 from .jax_gradient import marking
 from .jax_leaves import Leaves
 from .jax_results import Match, metrics
@@ -39,9 +39,9 @@ def _names_of(function: Callable, count: int) -> list[str]:
 def _local(leaves: Leaves, argument: str, workers: int, devices: int) -> list[tuple[int, ...]]:
     """Shapes of a device's part of a batch, of all leaves."""
     shapes, parts = [], workers * devices
-    for name, shape in zip(leaves.all_names, leaves.shapes):
+    for name, shape, (own, _) in zip(leaves.all_names, leaves.shapes, leaves.types):
         what = f"{argument}{'.' + name if name else ''}"
-        if not shape:
+        if not own:  # a random key has a shape of its own
             raise FrontEndError(f"batch argument '{what}' must have a dimension of samples, got: a scalar")
         if shape[0] == 0:
             raise FrontEndError(f"batch argument '{what}' must have samples, got: {list(shape)}")
@@ -149,7 +149,7 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
         else:
             shapes = [a.shape for a in leaves.arrays]
             kinds += [("param" if i == params else "state", n) for n in slots[i]]
-        specs += [jax.ShapeDtypeStruct(s, a.dtype) for s, a in zip(shapes, leaves.arrays)]
+        specs += leaves.specs(shapes)
     match = Match(names, carried, slots)
     match.params, match.constant = params, constant
 
@@ -163,7 +163,7 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
     def whole():
         def called(*values):
             step(*_unflatten(all_leaves, values, {}))
-        jax.eval_shape(called, *(jax.ShapeDtypeStruct(a.shape, a.dtype) for leaves in all_leaves for a in leaves.arrays))
+        jax.eval_shape(called, *(spec for leaves in all_leaves for spec in leaves.specs()))
     with forgotten_batch(names, all_shapes, params, batch, constant, lambda: match.unmatched, whole if workers * devices > 1 else None):
         module, explicit = _lower_step(flat, specs)
     samples = {shape[0] for i in batch for shape in all_leaves[i].shapes}
@@ -173,7 +173,7 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
                _line_of(location_root))
     printer = Printer()
     spec = FunctionSpec(name, kinds, match.results, True, samples.pop() if samples else None,
-                        match.scalars, row_sparse)
+                        match.scalars, row_sparse, match.alike)
     texts = [level0_function(module, spec, locate, printer)]
 
     kind_of = {n: k for k, n in spec.arguments}
@@ -181,8 +181,8 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
     metric_names = {name: [n for k, n in match.results if k == "metric"]}
     flatteners = {name: (names, {i: all_leaves[i] for i in batch})}
     for other, (function, *examples) in functions.items():
-        lines, flattener, arguments_, results = _other(other, function, examples, carried, slots, kind_of, workers,
-                                                       devices, locate, printer, _line_of(location_root))
+        lines, flattener, arguments_, results = _other(other, function, examples, carried, {i: (names[i], arguments[i]) for i in carried}, slots, kind_of,
+                                                       workers, devices, locate, printer, _line_of(location_root))
         texts.append(lines)
         flatteners[other], batches[other], metric_names[other] = flattener, arguments_, results
 
@@ -237,24 +237,28 @@ def _batch_arguments(kinds, specs) -> list[BatchArgument]:
     return [BatchArgument(n, s.shape, np.dtype(s.dtype)) for (k, n), s in zip(kinds, specs) if k == "batch"]
 
 
-def _other(name, function, examples, carried, slots, kind_of, workers, devices, locate, printer, line_of):
-    """A further function: (lines, flattener, batch arguments, metric names)."""
+def _other(name, function, examples, carried, of_step, slots, kind_of, workers, devices, locate, printer, line_of):
+    """A further function: (lines, flattener, batch arguments, metric names). of_step: name and example of the carried arguments."""
     names = _names_of(function, len(examples))
     leaves = [Leaves(a, n) for a, n in zip(examples, names)]
-    free, kinds, specs, batch, empty = dict(carried), [], [], {}, {}
+    looks = [[p for p, c in carried.items() if c.tree == own.tree and c.types == own.types] for own in leaves]
+    meant, kinds, specs, batch, empty = carried_meant(name, names, examples, looks, of_step), [], [], {}, {}
     for i, own in enumerate(leaves):
-        position = next((p for p, c in free.items() if c.tree == own.tree and c.types == own.types), None)
+        position = meant.get(i)
         if position is not None:
-            del free[position]
             kinds += [(kind_of[n], n) for n in slots[position]]
-            specs += [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in own.arrays]
+            specs += own.specs()
         else:
             batch[i] = own
             _name_batches({names[i]: own}, {n for _, n in kinds} | {n for s in slots.values() for n in s})
             kinds += [("batch", n) for n in own.batch_names]
             shapes = _local(own, names[i], workers, devices)
             empty[i] = {j: np.zeros(shapes[j], a.dtype) for j, a in own.empty.items()}
-            specs += [jax.ShapeDtypeStruct(s, a.dtype) for s, a in zip(own.full(shapes), own.arrays)]
+            specs += own.specs(own.full(shapes))
+    samples = {shape[0] for own in batch.values() for shape in own.shapes}
+    if len(samples) > 1:
+        raise FrontEndError(f"batch arguments of function {name!r} must have one number of samples, got: {sorted(samples)}; what is no batch must be an argument "
+                            "of the step")
     results: list[str] = []
 
     def flat(*values):
@@ -263,7 +267,6 @@ def _other(name, function, examples, carried, slots, kind_of, workers, devices, 
     module = _lower(flat, specs)
     names_of_results = list(results)
     check_mean(lambda _: flat, specs, [kind == "batch" for kind, _ in kinds], workers * devices, False, lambda: [("metric", n) for n in names_of_results], line_of, name)
-    samples = {shape[0] for own in batch.values() for shape in own.shapes}
     spec = FunctionSpec(name, kinds, [("metric", n) for n in results], False, samples.pop() if samples else None)
     lines = level0_function(module, spec, locate, printer)
     return lines, (names, batch), _batch_arguments(kinds, specs), results

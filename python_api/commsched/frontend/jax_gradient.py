@@ -56,6 +56,29 @@ def _lower(context, gradient, value):
 
 mlir.register_lowering(gradient_p, _lower)
 
+# The value of which a gradient is taken: an identity, which the walker looks through. A loss is a metric, and no new value of a scalar that it is made of.
+loss_p = Primitive("cs_loss")
+loss_p.def_impl(lambda loss: loss)
+loss_p.def_abstract_eval(lambda loss: loss)
+ad.primitive_jvps[loss_p] = lambda primals, tangents: (primals[0], tangents[0])
+batching.primitive_batchers[loss_p] = lambda arguments, dims: (loss_p.bind(arguments[0]), dims[0])
+
+
+def _lower_loss(context, loss):
+    if not _state.lowering:
+        return [loss]
+    return stablehlo.CustomCallOp([loss.type], [loss], call_target_name=ir.StringAttr.get("cs.loss")).results
+
+
+mlir.register_lowering(loss_p, _lower_loss)
+
+
+def _mark_loss(value: Any) -> Any:
+    """What is differentiated, if it is one number."""
+    if not _state.lowering or jax.numpy.shape(value) != () or not jax.numpy.issubdtype(jax.numpy.result_type(value), jax.numpy.floating):
+        return value
+    return loss_p.bind(jax.numpy.asarray(value))
+
 
 def _mark_leaf(gradient, value):
     if getattr(gradient, "dtype", None) is None or gradient.dtype == jax.dtypes.float0:
@@ -130,6 +153,7 @@ def _patch() -> Callable[[], None]:
 
         def vjp(fun, *primals, **keywords):
             out, pullback, *aux = original(fun, *primals, **keywords)
+            out = jax.tree_util.tree_map(_mark_loss, out)
             if not _state.automatic:
                 return (out, pullback, *aux)
 

@@ -47,6 +47,12 @@ class Leaves:
                       for (_, leaf), a, k in zip(pairs, arrays, keys)]
         self.empty = {i: a for i, a in enumerate(arrays) if a.size == 0 and keys[i] is None}
         self.names, self.arrays, self.keys = self.full(names), self.full(arrays), self.full(keys)
+        self._weak = self.full([_is_weak(leaf) for _, leaf in pairs])
+
+    def specs(self, shapes: Optional[Sequence] = None) -> "list[jax.ShapeDtypeStruct]":
+        """What a function that takes the arrays is traced with; shapes: in place of their own."""
+        shapes = [a.shape for a in self.arrays] if shapes is None else shapes
+        return [jax.ShapeDtypeStruct(s, a.dtype, weak_type=w) for s, a, w in zip(shapes, self.arrays, self._weak, strict=True)]
 
     def full(self, leaves: Sequence) -> list:
         """Of all leaves those with elements."""
@@ -63,7 +69,19 @@ class Leaves:
 _ELEMENTS = ("float64", "float32", "float16", "bfloat16", "int64", "int32", "int8", "uint64", "uint32", "uint8", "bool")
 
 
+def _is_weak(leaf: Any) -> bool:
+    """As numbers of Python are, which take the element type of what they are used with."""
+    return bool(getattr(leaf, "weak_type", type(leaf) in (int, float)))
+
+
+def _native(dtype: np.dtype) -> np.dtype:
+    """With the bytes in the order of this machine."""
+    return dtype if dtype.isnative else dtype.newbyteorder("=")
+
+
 def _array(leaf, what: str) -> np.ndarray:
+    if isinstance(leaf, jax.Array) and not isinstance(leaf, jax.core.Tracer) and leaf.is_deleted():
+        raise FrontEndError(f"argument '{what}' must be an array that is there, got: one that has been deleted, as by donating it")
     if jax_keys.is_key(leaf):
         return jax_keys.data(leaf)
     if isinstance(leaf, jax.ShapeDtypeStruct):
@@ -74,7 +92,9 @@ def _array(leaf, what: str) -> np.ndarray:
         raise FrontEndError(f"argument '{what}' must be an array or a number, got: {type(leaf).__name__}") from None
     if array.dtype.kind in "OSUMm":
         raise FrontEndError(f"argument '{what}' must be an array or a number, got: {type(leaf).__name__}")
-    array = np.asarray(array, jax.dtypes.canonicalize_dtype(array.dtype))
+    array = np.asarray(array, jax.dtypes.canonicalize_dtype(_native(array.dtype)))
+    if type(leaf) is int and int(array) != leaf:
+        raise FrontEndError(f"argument '{what}' must be a number of {array.dtype}, got: {leaf}")
     if array.dtype.name not in _ELEMENTS:
         raise FrontEndError(f"argument '{what}' must have one of the element types {', '.join(_ELEMENTS)}, got: "
                             f"{array.dtype}")

@@ -23,13 +23,14 @@ class Match:
         self.names, self.carried, self.slots = names, carried, slots
         self.results: list[tuple[str, str]] = []
         self.scalars: list[str] = []
+        self.alike: "list[tuple[list[str], list[str]]]" = []
 
     def __call__(self, output) -> list:
         # A step may return its parameters alone, and these may be a tuple or a list themselves.
         output = kept(output)
         alone = jax.tree_util.tree_structure(output) == self.carried[self.params].tree
         outputs = list(output) if isinstance(output, (tuple, list)) and not alone else [output]
-        free, leaves, self.results, self.unmatched = list(range(len(outputs))), [], [], []
+        free, leaves, matched, self.results, self.unmatched = list(range(len(outputs))), [], [], [], []
         for position, argument in self.carried.items():
             if position in self.constant:
                 continue
@@ -48,21 +49,24 @@ class Match:
                     break
                 n, o, (shape, dtype) = wrong[0]
                 if not reason and (tree.num_leaves > 1 or shape):
-                    reason = (f"output {i} has its structure, but '{n}' must match {dtype}{list(shape)}, got: "
+                    reason = (f"output {i} has its structure, but '{n or self.names[position]}' must match {dtype}{list(shape)}, got: "
                               f"{_described(o)}")
             if found is None:
+                hint = "" if self.is_params(position) else f"; if '{self.names[position]}' is constant, name its position in constant="
                 if position in self.changed and not reason:
-                    reason = "the step changes it in place, so it must be among its outputs"
+                    reason, hint = "the step changes it in place, so it must be among its outputs", ""
                 if reason or self.is_params(position):
                     raise NoNewValue(position, f"no output of the step is the new value of argument "
-                                               f"'{self.names[position]}'" + (f": {reason}" if reason else ""))
+                                               f"'{self.names[position]}'" + (f": {reason}" if reason else ""), hint if reason else "")
                 self.unmatched.append(position)  # constant over the run
                 continue
             free.remove(found)
+            matched.append(position)
             if argument.names == [""] and argument.arrays[0].ndim == 0:
                 self.scalars += self.slots[position]
             leaves += [jax_keys.unwrapped(x) for x in argument.full(jax.tree_util.tree_leaves(outputs[found]))]
             self.results += [("updates", n) for n in self.slots[position]]
+        self.alike = [(self.slots[p], self.slots[u]) for u in self.unmatched for p in matched if self.slots[p] and self._alike(p, u)]
         rest = [outputs[i] for i in free]
         try:
             values, names = metrics(rest[0] if len(rest) == 1 else tuple(rest) if rest else ())
@@ -82,6 +86,11 @@ class Match:
                     return (f"; if output {i} is meant as the new value of argument '{self.names[position]}', it must have its "
                             f"structure, but '{other[0]}' is in {'the output' if other[0] in found else 'the argument'} only")
         return ""
+
+    def _alike(self, position: int, other: int) -> bool:
+        """Whether what is the new value of one carried argument might be that of the other."""
+        one, two = self.carried[position], self.carried[other]
+        return one.tree == two.tree and one.types == two.types
 
     def is_params(self, position):
         return position == self.params

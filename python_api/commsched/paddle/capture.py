@@ -273,25 +273,25 @@ class _Reader:
 
     def gradient_of(self, op: Op, boundary: int) -> Optional[int]:
         """The raw gradient that an operation of an optimizer uses: what the backward pass has left, before clipping and
-        regularisation, which have the gradient as their first operand."""
-        of = self.results[op.input("param")]
-
-        def find(number: Optional[int], seen: set) -> Optional[int]:
-            if number is None or number in seen or number not in self.maker:
-                return None
-            seen.add(number)
-            if self.maker[number] < boundary:
-                own = self.results[number]
-                return number if (own.shape, own.dtype) == (of.shape, of.dtype) else None
-            maker = self.ops[self.maker[number]]
-            if maker.name == "builtin.split":  # one of the list that an operation makes of a list
-                return find(self.in_list(maker, number), seen)
-            for operand in self.ops[self.maker[number]].inputs.values():
-                found = find(operand, seen)
-                if found is not None:
-                    return found
-            return None
-        return find(op.inputs["grad"], set())
+        regularisation: the nearest one, as norms are made of the gradients of all."""
+        of, seen, left = self.results[op.input("param")], set(), [op.inputs["grad"]]
+        while left:
+            following: "list[Optional[int]]" = []
+            for number in left:
+                if number is None or number in seen or number not in self.maker:
+                    continue
+                seen.add(number)
+                maker = self.ops[self.maker[number]]
+                if self.maker[number] < boundary:
+                    own = self.results[number]
+                    if (own.shape, own.dtype) == (of.shape, of.dtype):
+                        return number
+                elif maker.name == "builtin.split":  # one of the list that an operation makes of a list
+                    following.append(self.in_list(maker, number))
+                else:
+                    following += maker.inputs.values()
+            left = following
+        return None
 
 
 def capture(program: Any, metrics: "Mapping[str, Any] | Sequence[Any]" = ()) -> Captured:

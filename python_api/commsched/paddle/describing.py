@@ -24,6 +24,7 @@ from ..frontend.stablehlo.function import FunctionSpec
 from ..frontend.stablehlo.ir import Printer
 from . import interpret
 from .capture import Captured
+from .labels import none_ignored
 
 
 @dataclasses.dataclass
@@ -98,13 +99,13 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
         specs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in initial]
         specs += [jax.ShapeDtypeStruct(shape, s.dtype) for shape, s in zip(shapes, captured.batches)]
 
-        def flat(*arrays, part=samples // parts):
+        def flat(*arrays, part=samples // parts, of=captured):
             inputs, next_seed, random = list(arrays), [], None
             if names.seed:
                 kept, drawn = jax.random.split(jax.random.wrap_key_data(inputs.pop(len(carried))))
                 random, next_seed = jax.random.fold_in(drawn, jax_worker.worker_index()), [jax.random.key_data(kept)]
             given = {s.id: value for s, value in zip([*carried, *captured.batches], inputs)}
-            found = interpret.run(captured, given, located, (part * parts, part), random)
+            found = interpret.run(of, given, located, (part * parts, part), random)
             updates = {n: found[i] for n, i in captured.updates.items() if found[i] is not None}
             results[:] = [("updates", n) for n in updates] + [("updates", names.seed or "")] * len(next_seed)
             results.extend(("metric", n) for n in names.metrics.values())
@@ -112,7 +113,8 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
                 _metric(n, found[i]) for n, i in captured.metrics.items()]
         with marking(False):
             module = _lower(flat, specs)
-        check_mean(lambda times: functools.partial(flat, part=times * samples // parts), specs, [i >= len(initial) for i in range(len(specs))],
+        of = none_ignored(captured, example)
+        check_mean(lambda times: functools.partial(flat, part=times * samples // parts, of=of), specs, [i >= len(initial) for i in range(len(specs))],
                    parts, False, lambda: results, located.line_of, number="paddle.shape(x)[0]")
     kinds = [("param", s.name) for s in captured.params] + [("state", s.name) for s in captured.state]
     kinds += [("state", names.seed)] if names.seed else []

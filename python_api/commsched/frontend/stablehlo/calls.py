@@ -35,6 +35,10 @@ def _custom_call(w: Walker, op):
     if target == "cs.gradient":
         gradient, parameter = w.operands(op)
         w.set(op, _mark(w, gradient, parameter))
+    elif target == "cs.loss":
+        (loss,) = w.operands(op)
+        w.losses.add(loss.id)
+        w.set(op, loss)
     elif target in CALL_HANDLERS:
         CALL_HANDLERS[target](w, op)
     elif target == "ApproxTopK":

@@ -62,6 +62,7 @@ class Emitter:
         return self.number(value, INDEX)
 
     def splat(self, value, shape: Sequence[int], dtype: DType) -> Value:
+        value = dtype.rounded(value)
         type_ = tensor_type(shape, dtype)
         result = self.tensor(f"arith.constant dense<{dtype.number(value)}> : {type_}", shape, dtype)
         result.splat = value

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from typing import Callable, Optional, Sequence
+from typing import Callable, Mapping, Optional, Sequence
 
 from ...errors import FrontEndError
 from ..base import left_behind
@@ -22,7 +22,9 @@ class FunctionSpec:
     arguments: (kind, name) with kind "param", "state" or "batch".
     results: (kind, name) with kind "updates" or "metric".
     scalars: carried scalars whose new values were found among other scalars: each must
-    depend on its old value, else it was a metric.
+    depend on its old value, and not by the loss alone, else it was a metric.
+    alike: of two carried arguments the names of their values: what was found as the new value of the one might also be that of
+    the other, which has none.
     row_sparse: names of parameters whose gradients are row-sparse.
     """
 
@@ -33,6 +35,7 @@ class FunctionSpec:
     global_batch: Optional[int] = None
     scalars: Sequence[str] = ()
     row_sparse: Sequence[str] = ()
+    alike: "Sequence[tuple[Sequence[str], Sequence[str]]]" = ()
 
 
 def level0_function(module, spec: FunctionSpec, locate: Callable[[str], Optional[str]], printer: Printer) -> list[str]:
@@ -69,11 +72,13 @@ def level0_function(module, spec: FunctionSpec, locate: Callable[[str], Optional
     known = Dependences(body)
     old = {name: value for value, (_, name) in zip(arguments, spec.arguments)}
     for value, (kind, name) in zip(results, spec.results):
-        if kind == "updates" and name in spec.scalars and old[name].id not in known.of([value.id]):
+        if kind == "updates" and name in spec.scalars and old[name].id not in known.of([value.id], walker.losses):
+            by_loss = old[name].id in known.of([value.id])
             raise FrontEndError(f"an output of the step looks like the new value of '{name}' but does not depend on "
-                                f"it; if '{name}' is constant, name its position in constant=; if the output is a metric, return it after the new value")
+                                f"it{' otherwise than by the loss' if by_loss else ''}; if '{name}' is constant, name its position in constant=; if the output is a metric, return it after the new value")
     if spec.is_step:
         new = {name: value for value, (kind, name) in zip(results, spec.results) if kind == "updates"}
+        _check_alike(known, old, new, spec.alike)
         batch = [name for kind, name in spec.arguments if kind == "batch"]
         check_unmarked(known, old, new, params, batch, walker.gradients, walker.differentiated)
     types = ", ".join(r.type for r in results)
@@ -98,6 +103,15 @@ def level0_function(module, spec: FunctionSpec, locate: Callable[[str], Optional
     lines += printer.block(body, 1)
     lines.append("}")
     return lines
+
+
+def _check_alike(known: Dependences, old: "Mapping[str, Value]", new: "Mapping[str, Value]", alike: "Sequence[tuple[Sequence[str], Sequence[str]]]") -> None:
+    """Refuses what is taken for the new value of one argument, but is made of another one, which has none, and not of that. What gradients are made of does not count."""
+    for taken, other in alike:
+        of = known.of([new[name].id for name in taken], known.gradients)
+        if of.isdisjoint(old[name].id for name in taken) and not of.isdisjoint(old[name].id for name in other):
+            raise FrontEndError(f"an output of the step looks like the new value of '{taken[0]}', but depends on '{other[0]}' and not on it; "
+                                "name the positions of arguments that are constant in constant=, and return the new values of the others in their order")
 
 
 def _identifier(name: str, taken: set[str]) -> str:

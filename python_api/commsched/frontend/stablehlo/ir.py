@@ -13,6 +13,7 @@ import math
 import re
 from typing import TYPE_CHECKING, Any, Iterable, Optional, Sequence
 
+import ml_dtypes
 import numpy as np
 
 if TYPE_CHECKING:
@@ -50,6 +51,19 @@ class DType:
             value &= limit - 1
             return str(value - limit if value >= limit // 2 else value)
         return _float_literal(float(value), self.mlir)
+
+    def rounded(self, value: Any) -> Any:
+        """The number of this type that a number of another one becomes: what a constant of it is."""
+        if self.is_bool:
+            return bool(value)
+        if self.is_float:
+            with np.errstate(over="ignore"):
+                return float(_FLOATS[self.mlir](value))
+        value = int(value) & (1 << self.width) - 1
+        return value if self.unsigned or value < 1 << self.width - 1 else value - (1 << self.width)
+
+
+_FLOATS: "dict[str, Any]" = {"f64": np.float64, "f32": np.float32, "f16": np.float16, "bf16": ml_dtypes.bfloat16}
 
 
 def _float_literal(value: float, kind: str) -> str:

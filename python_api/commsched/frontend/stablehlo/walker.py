@@ -67,6 +67,8 @@ class Walker:
         self.gradients: dict[str, str] = {}
         # What has a gradient and is no parameter itself, and where it is taken.
         self.differentiated: list[tuple[Value, str]] = []
+        # By their ids, what gradients are taken of.
+        self.losses: set[int] = set()
         # Parameters with row-sparse gradients: their Values, and shape and element type.
         self.tables: dict[int, tuple[tuple[int, ...], DType]] = {}
         self.locate = locate
@@ -103,7 +105,7 @@ class Walker:
         if value.dtype.mlir != dtype.mlir:
             raise AssertionError(f"{value.dtype} became {dtype}")
         other = Value(value.shape, dtype)
-        other.id, other.view, other.splat = value.id, value.view, value.splat
+        other.id, other.view, other.splat = value.id, value.view, None if value.splat is None else dtype.rounded(value.splat)
         return other
 
     def type_of(self, jax_value) -> tuple[tuple[int, ...], DType]:

@@ -249,11 +249,10 @@ def _kldiv_loss(op: Operation, x, label):
 
 
 def _nll(op: Operation, input, label, weight):
-    """Class in dimension 1."""
-    counts = label != op["ignore_index"]
+    """Class in dimension 1. ignore_index None: no label is ignored (labels.py)."""
+    counts = jnp.ones(label.shape, np.bool_) if op["ignore_index"] is None else label != op["ignore_index"]
     at = jnp.where(counts, label, 0)
-    of_class = jnp.ones(input.shape[1], input.dtype) if weight is None else jnp.asarray(weight)
-    weights = jnp.where(counts, of_class[at], 0)
+    weights = counts.astype(input.dtype) if weight is None else jnp.where(counts, jnp.asarray(weight)[at], 0)
     each = -weights * jnp.take_along_axis(input, jnp.expand_dims(at, 1), 1, mode="clip").squeeze(1)
     total = jnp.sum(weights)
     return {"none": each, "sum": jnp.sum(each), "mean": jnp.sum(each) / jnp.where(total == 0, 1, total)}[op["reduction"]], total
