@@ -13,7 +13,8 @@ from torch import nn  # noqa: E402
 import commsched  # noqa: E402
 import commsched.torch  # noqa: E402
 from argument_sweep import job_of_one  # noqa: E402
-from commsched.torch import gradients  # noqa: E402
+from commsched.torch import first_use, gradients  # noqa: E402
+from torch_distribute_passes import several_passes  # noqa: E402
 
 pytestmark = pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMMSCHED_BIN is not set")
 SEED = int(os.environ.get("COMMSCHED_TEST_SEED", 0))
@@ -51,7 +52,7 @@ def trained(ours, kind, forward, validation, step=contextlib.nullcontext):
     if ours:
         commsched.torch.distribute(model, optimizer)
     seen = []
-    for _ in range(7):
+    for number in range(8):
         x = torch.randn(6, 12)
         optimizer.zero_grad()
         with forward():
@@ -59,9 +60,9 @@ def trained(ours, kind, forward, validation, step=contextlib.nullcontext):
         loss.backward()
         with step():
             optimizer.step()
-        if validation is not None:
+        if validation is not None and number % 2:
             with validation():
-                seen.append(float(model(x).float().sum()))
+                seen.append(model(x).float().sum().item())
     if ours:
         optimizer.undistribute()
     return seen, [p.detach().clone() for p in model.parameters()]
@@ -96,3 +97,40 @@ def test_planted_faults_are_found(case, monkeypatch):
     monkeypatch.setattr(gradients, "_as_stepped", lambda autocast: contextlib.nullcontext())
     with pytest.raises((AssertionError, RuntimeError)):
         compare(*case)
+
+
+@pytest.mark.parametrize("begin", [0, 2, 5])
+def test_what_is_thawed_later_is_refused(begin):
+    """Nobody would send its gradients, or update it."""
+    torch.manual_seed(SEED)
+    model = nn.Sequential(nn.Linear(3, 4).requires_grad_(False), nn.Linear(4, 2), nn.Linear(2, 1).requires_grad_(False))
+    with job_of_one():
+        optimizer = commsched.torch.distribute(model, torch.optim.SGD(model.parameters(), lr=0.1))
+        for step in range(7):
+            if step == begin:
+                model[0].bias.requires_grad_(True)
+            optimizer.zero_grad()
+            model(torch.ones(2, 3)).sum().backward()
+            if step == begin:
+                with pytest.raises(commsched.RuntimeFailure, match=f"^parameter '0.bias' must require a gradient when distribute\\(\\) is called, or never, got: a gradient in step {begin}$"):
+                    optimizer.step()
+                break
+            optimizer.step()
+
+
+def several(monkeypatch):
+    """Steps of several backward passes, whose gradients go together; torch_distribute_cases.py has them on two ranks."""
+    monkeypatch.setattr(first_use, "SPREAD", 10.0)
+    for seed in range(SEED, SEED + 6):
+        with job_of_one():
+            several_passes(seed, True, 0)
+
+
+def test_steps_of_several_backward_passes(monkeypatch):
+    several(monkeypatch)
+
+
+def test_passes_that_are_not_completed_are_found(monkeypatch):
+    monkeypatch.setattr(gradients.Gradients, "_complete", lambda self: None)
+    with pytest.raises(commsched.RuntimeFailure, match="must have a gradient in every step or in none"):
+        several(monkeypatch)

@@ -24,7 +24,7 @@ TYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
 
 def drawn(function, dtype, seed=SEED, count=COUNT):
     """Of rules, in double precision. function: of a tensor of ones."""
-    graph = graph_of(lambda x: [function(x)], [[torch.ones(count, dtype=dtype)]])
+    graph = graph_of(lambda xs: [function(xs[0])], [[torch.ones(count, dtype=dtype)]])
     assert interpret.draws(graph)
     with jax.enable_x64(True):
         (found,) = interpret.run(graph, [to_numpy(torch.ones(count, dtype=dtype))], interpret.Located(None), random=jax.random.key(seed))

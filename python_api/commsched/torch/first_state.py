@@ -14,6 +14,7 @@ import copy
 import dataclasses
 from typing import Any, Iterator, Mapping, Optional, Sequence
 
+import numpy as np
 import torch
 
 from ..errors import FrontEndError
@@ -38,12 +39,13 @@ class Entry:
 
 
 class _Noted(dict):
-    """Notes a copy of the first value of every key that it had not, and which were read."""
+    """Notes a copy of the first value of every key that it had not, and which were read, and written."""
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
         self.first: "dict[Any, Any]" = {}
         self.read: "set[Any]" = set()
+        self.written: "set[Any]" = set()
 
     def __getitem__(self, key: Any) -> Any:
         self.read.add(key)
@@ -68,6 +70,7 @@ class _Noted(dict):
     def __setitem__(self, key: Any, value: Any) -> None:
         if key not in self:
             self.first[key] = _copy(value)
+        self.written.add(key)
         super().__setitem__(key, value)
 
     def update(self, *arguments: Any, **named: Any) -> None:
@@ -120,8 +123,8 @@ def _values(value: Any) -> "Iterator[Any]":
         for k, v in value.items():
             yield k
             yield from _values(v)
-    elif isinstance(value, (list, tuple)):
-        for v in value:
+    elif isinstance(value, (list, tuple, np.ndarray)):
+        for v in value.reshape(-1).tolist() if isinstance(value, np.ndarray) else value:
             yield from _values(v)
     else:
         yield value
@@ -236,7 +239,9 @@ def _entries(name: str, state: "dict[int, dict]", groups: "list[dict]", trial: T
     for g, (group, after) in enumerate(zip(groups, trial.groups)):
         for key in sorted(group.keys() | after.keys() - {"params"}, key=str):
             value, now = group.get(key), after.get(key)
-            if key in _HOW or equal(value, now) or key == "lr":
+            # What is a number, and written, is another one in other steps, such as the largest rate so far.
+            same = equal(value, now) and not (key in after.written and type(value) in (int, float))
+            if key in _HOW or same or key == "lr":
                 continue
             if not isinstance(value, torch.Tensor) and type(value) not in (int, float):
                 raise FrontEndError(f"{name} changes '{key}' of its parameter groups in a step, which must be a number or a tensor, got: {type(now).__name__}")

@@ -43,6 +43,7 @@ class Gradients:
         self.posts, self._update = posts, update
         named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
         self.names, self.parameters = [name for name, _ in named], [p for _, p in named]
+        self._frozen = [(name, p) for name, p in model.named_parameters() if not p.requires_grad]
         self._modules = dict(model.named_modules())
         self.steps, self.accumulating = 0, False
         self.units = [Unit([i], name, 0) for i, name in enumerate(self.names)]
@@ -197,6 +198,9 @@ class Gradients:
         """Whether all gradients are complete now, and the optimizer is to make its step at once; else updates wait for their
         parameters' next uses."""
         self.update_all()
+        for name, parameter in self._frozen:
+            if parameter.requires_grad and parameter.grad is not None:
+                raise RuntimeFailure(f"parameter {name!r} must require a gradient when distribute() is called, or never, got: a gradient in step {self.steps}")
         self._complete()
         ready = {i for unit in self.units for i in unit.members if unit.posted is not None or i not in unit.missing}
         if self._expected is not None and not self._finished and ready != self._expected:

@@ -76,7 +76,7 @@ def _exponential(op: Operation, x, rate=1.0, *, generator=None):
     _own_generator(generator)
     # None is 0, of which there is no logarithm.
     drawn = -jnp.log1p(-jax.random.uniform(op.key(), op.shape, op.wide))
-    return jnp.maximum(drawn, jnp.finfo(op.wide).eps / 2) / rate
+    return jnp.maximum(jnp.maximum(drawn, jnp.finfo(op.wide).eps / 2) / rate, jnp.finfo(op.dtype).tiny)
 
 
 @rule("aten.randint", "aten.randint_like")
