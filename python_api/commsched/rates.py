@@ -60,6 +60,7 @@ class RatedProgram(base.Program):
 
     _rates: Optional[list[float]] = None  # that the slots have
     _restored: "Optional[dict[str, np.ndarray]]" = None  # of a file, with which no step was made yet
+    _given: "tuple[dict[str, Any], list[float]]" = {}, []  # by set_slots(), with which no step was made yet, and those that there were then in the framework
 
     def __init__(self, *arguments: Any, **options: Any):
         super().__init__(*arguments, **options)
@@ -96,6 +97,7 @@ class RatedProgram(base.Program):
     def set_slots(self, values: Mapping[str, np.ndarray]) -> None:
         super().set_slots(values)
         self._rates = None
+        self._given = {name: values[name] for name in self._description(self.workers).rates if name in values}, self._read_rates()
 
     def restore(self, path: Any) -> Any:
         position = super().restore(path)
@@ -104,7 +106,12 @@ class RatedProgram(base.Program):
         return position
 
     def _check_restored(self) -> None:
-        """Says so if a file had other rates, and nobody has given the framework's optimizer any since: they are read from there."""
+        """Says so if a file had other rates, or set_slots() was given some, and nobody has given the framework's optimizer any since: they are read from there."""
+        (given, then), self._given = self._given, ({}, [])
+        for name, rate, before in zip(self._description(self.workers).rates, self._read_rates(), then):
+            if name in given and rate == before and np.asarray(rate, np.asarray(given[name]).dtype) != given[name]:
+                nothing_done(f"'{name}' that set_slots() was given, {float(given[name]):g}, counts for nothing: the step goes on with {rate:g}, which the optimizer has. Give it that rate")
+                break
         restored, self._restored, rates = self._restored, None, self._read_rates()
         for (name, old), rate, first in zip((restored or {}).items(), rates, self._at_first):
             if rate == first and np.asarray(rate, old.dtype) != old:

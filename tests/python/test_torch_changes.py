@@ -8,6 +8,7 @@ import os
 import random
 import warnings
 
+import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch", reason="needs PyTorch (scripts/setup.sh --bench)")
@@ -86,6 +87,14 @@ def back_again(model, optimizer):
     model.train()
 
 
+def extended(model, optimizer):
+    model.append(nn.Identity())
+
+
+def replaced(model, optimizer):
+    model[1].__class__ = nn.InstanceNorm1d
+
+
 def rate(model, optimizer):
     optimizer.param_groups[0]["lr"] *= 0.5
 
@@ -99,7 +108,8 @@ def gradients(model, optimizer):
 DONE = {filled: "parameter '2.weight' of the model was changed", stepped: "parameter '0.weight' of the model was changed", other_data: "parameter '0.bias' of the model was changed",
         loaded: "parameter '0.weight' of the model was changed", momentum_reset: "state 'momentum_buffer' of '0.weight' in the optimizer was changed",
         momentum_set: "state 'momentum_buffer' of '0.bias' in the optimizer was changed", evaluated: "the model was in train mode when the step was transpiled, and the step stays so, got: eval mode",
-        one_module: "module '1' was in train mode", back_again: None, rate: None, gradients: None, lambda model, optimizer: None: None}
+        one_module: "module '1' was in train mode", extended: "module '3' was added to the model since transpile()", replaced: "module '1' was a BatchNorm1d when the step was transpiled, and the step stays so, got: a InstanceNorm1d",
+        back_again: None, rate: None, gradients: None, lambda model, optimizer: None: None}
 
 
 @pytest.mark.parametrize("done", DONE, ids=lambda f: f.__name__)
@@ -173,3 +183,92 @@ def test_rates_of_a_file_that_count_for_nothing_are_said(tmp_path, resumed):
         assert lines == (["'lr' of the file that was restored, 0.0625, counts for nothing: the step goes on with 0.25, which the optimizer has had since transpile(). "
                           "Give it that rate, and its scheduler the state that it had"] if resumed == "nothing" else []), lines
         assert said(program) == []  # once
+
+
+class Boosted(torch.optim.Optimizer):
+    """By what its groups have, and its defaults have not; counts its steps there, and those of each parameter."""
+
+    def __init__(self, params, read):
+        super().__init__(params, {"lr": 0.1})
+        self.read = read
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for group in self.param_groups:
+            group["step"] = group.get("step", 0) + 1
+            for p in group["params"]:
+                if p.grad is not None:
+                    self.state[p].setdefault("count", 0)
+                    self.state[p]["count"] += 1
+                    p.sub_(p.grad * self.read(group) * group["lr"] / group["step"] / self.state[p]["count"])
+
+
+def boosted(read, **options):
+    torch.manual_seed(SEED)
+    model = nn.Linear(3, 1)
+    optimizer = Boosted([{"params": list(model.parameters()), "label": "all", **options}], read)
+    return model, optimizer, commsched.torch.transpile(model, optimizer, nn.MSELoss(), (X, Y), cluster=1)
+
+
+@pytest.mark.parametrize("read, options", [(lambda group: group["boost"], {"boost": 1.0}), (lambda group: group.get("boost", 1.0), {"boost": 1.0}), (lambda group: group.get("boost", 1.0), {}),
+                                           (lambda group: {**group}.get("boost", 1.0), {"boost": 1.0}), (lambda group: group["boost"][0], {"boost": np.array([1.0, 2.0])})])
+def test_options_of_groups_that_are_no_defaults(read, options):
+    model, optimizer, program = boosted(read, **options)
+    with program:
+        assert said(program) == []
+        if not isinstance(options.get("boost"), float):
+            optimizer.param_groups[0]["label"] = "others"  # which no step reads
+        optimizer.param_groups[0]["lr"] = 0.05
+        assert said(program) == []
+        optimizer.param_groups[0]["boost"] = np.array([0.5, 2.0]) if isinstance(options.get("boost"), np.ndarray) else 0.5
+        with pytest.raises(commsched.FrontEndError, match=r"^'boost' of the optimizer's group 0 must stay .*, as it was when the step was transpiled .*, got: .*0\.5") as caught:
+            program.run([(X, Y)])
+        assert len(str(caught.value).splitlines()) == 1
+
+
+def test_counts_that_are_changed_are_said():
+    model, optimizer, program = boosted(lambda group: 1.0)
+    with program:
+        program.run([(X, Y)] * 3)
+        program.load_into(model, optimizer)
+        assert optimizer.param_groups[0]["step"] == optimizer.state[model.weight]["count"] == 3
+        assert said(program) == []
+        optimizer.param_groups[0]["step"] = 0
+        lines = said(program)
+        assert len(lines) == 1 and "'step' of the optimizer's group 0 was changed since transpile() or load_into()" in lines[0], lines
+        optimizer.param_groups[0]["step"] = 3
+        assert said(program) == []
+        optimizer.state[model.bias]["count"] = 1
+        lines = said(program)
+        assert len(lines) == 1 and "state 'count' of 'bias' in the optimizer was changed" in lines[0], lines
+
+
+def test_modules_that_come_and_go(trained):
+    """With parameters and without: each is said in a line, and nothing else happens."""
+    model, _, program = trained
+    model.append(nn.Linear(1, 1))
+    lines = said(program)
+    assert len(lines) == 2 and "parameter '3.weight' of the model was changed" in lines[0] and "module '3' was added to the model since transpile()" in lines[1], lines
+    del model[3]
+    assert said(program) == []
+    last = model[2]
+    del model[2]
+    lines = said(program)
+    assert len(lines) == 2 and "parameter '2.weight'" in lines[0] and "module '2' was taken from the model" in lines[1], lines
+    model.append(last)
+    assert said(program) == []
+
+
+def test_rates_of_slots_that_count_for_nothing_are_said(trained):
+    """Unless the optimizer is given a rate after that."""
+    model, optimizer, program = trained
+    for given in ({"lr": np.float64(0.5)}, {**program.slots(), "lr": np.asarray(0.5)}):
+        program.set_slots(given)
+        assert said(program) == ["'lr' that set_slots() was given, 0.5, counts for nothing: the step goes on with 0.1, which the optimizer has. Give it that rate"]
+        assert said(program) == [] and program.slots()["lr"] == 0.1
+    for rate in (0.5, 0.7, 0.1):
+        program.set_slots({"lr": np.float64(0.5)})
+        optimizer.param_groups[0]["lr"] = rate
+        assert said(program) == [] and program.slots()["lr"] == rate
+    program.set_slots(program.slots())
+    assert said(program) == []

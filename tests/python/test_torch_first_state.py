@@ -29,7 +29,7 @@ class Drawn(torch.optim.Optimizer):
 
     COUNTS = ["state number", "state float", "state tensor", "group from 0", "group from 1", "group tensor", "group default"]
     FIRSTS = ["zeros", "gradient", "by the count", "parameter"]
-    RULES = ["none", "if", "max", "several"]
+    RULES = ["none", "if", "max", "several", "warm up", "no warm up", "caught"]
 
     def __init__(self, params, lr=0.02, count="state number", first="zeros", rule="none"):
         super().__init__(params, {"lr": lr, "beta": 0.9, **({"step": 0} if count == "group default" else {})})
@@ -81,13 +81,32 @@ class Drawn(torch.optim.Optimizer):
                 rate = group["lr"] * math.sqrt(1 - 0.99 ** n) / (1 - group["beta"] ** n)
                 if self.rule == "if" and n > 2 or self.rule == "several" and (n == 2 or n > 3):
                     rate = rate * 0.25
+                elif self.rule.endswith("warm up"):  # which has no steps in the other one
+                    steps = 3 if self.rule == "warm up" else 0
+                    rate = rate * (n / steps if n < steps else 1.0)
+                elif self.rule == "caught":
+                    rate = rate * self.divided(n - 1, n * n - n)
                 elif self.rule == "max":
                     rate = max(rate * 0.5, group["lr"] / n)
-                p.add_(state["m"] * (2.0 if state["kind"] else 1.0), alpha=-rate)
+                p.sub_(state["m"] * 2.0, alpha=rate) if state["kind"] else p.add_(state["m"], alpha=-rate)
                 if "last" in state:
                     p.lerp_(state["last"], 0.01)
                     if self.first != "parameter":
                         state["last"].copy_(p.grad)
+
+
+class Catching(Drawn):
+    """Which goes on where it has divided by zero, as it does first."""
+
+    def divided(self, a, b):
+        try:
+            return a / b
+        except ZeroDivisionError:
+            return 0.5
+
+
+def drawn(params, **options):
+    return (Catching if options.get("rule") == "caught" else Drawn)(params, **options)
 
 
 def same(a, b):
@@ -140,7 +159,7 @@ def test_drawn_optimizers(seed, tmp_path):
 
     def make(model):
         cut.seed(seed)
-        return Drawn(groups(model, cut), **options)
+        return drawn(groups(model, cut), **options)
     steps = draw.choice([0, 0, 2])
     # One that begins with the gradient has a step of its own; each parameter that counts for itself decides for itself.
     try:
@@ -163,6 +182,7 @@ FAULTS = {
     "a count of groups is not given back": (first_state.Entry, "value", lambda own: lambda self, tensor: 0 if self.group is not None else own(self, tensor),
                                             {"count": "group from 1"}),
     "state begins with the gradient": (first_state, "_fit", lambda own: lambda *_: None, {"first": "gradient"}),
+    "division by zero is no decision": (decisions, "catches_zero_division", lambda own: lambda kind: False, {"rule": "caught", "count": "group from 0"}),
     "one way only": (decisions, "every_way", lambda own: lambda name, once: own(name, once), {"rule": "if"}),
     "ways are exchanged": (torch, "sym_ite", lambda own: lambda holds, a, b: own(holds, b, a), {"rule": "if"}),
 }
@@ -176,7 +196,7 @@ def test_faults_are_found(fault, tmp_path, monkeypatch):
     else:
         monkeypatch.setattr(owner, name, made(getattr(owner, name)))
     with pytest.raises((AssertionError, IndexError)):
-        compare(lambda model: Drawn(model.parameters(), **options), 0, 1, tmp_path)
+        compare(lambda model: drawn(model.parameters(), **options), 0, 1, tmp_path)
 
 
 def test_decisions_of_many_parameters_are_refused():

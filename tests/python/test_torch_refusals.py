@@ -273,15 +273,19 @@ def test_what_a_model_sets_is_put_back():
         def __init__(self):
             super().__init__()
             self.linear, self.last, self.cached, self.names = nn.Linear(3, 1), None, 0, {}
+            self.inner = {"kept": ([],), "counts": [0, {}]}
 
         def forward(self, x):
             self.cached = max(self.cached, x.shape[1])
             self.last = self.linear(x)
             self.names["x"] = True
+            self.inner["kept"][0].append(self.last)
+            self.inner["counts"][1]["x"] = len(self.inner["kept"][0])
             return self.last
     model = Setting()
     with commsched.torch.transpile(model, sgd(model), nn.MSELoss(), (X, Y), cluster=2):
         assert model.last is None and model.cached == 0 and model.names == {}
+        assert model.inner == {"kept": ([],), "counts": [0, {}]}
 
 
 def test_numbers_that_are_drawn_otherwise():
@@ -294,7 +298,17 @@ def test_numbers_that_are_drawn_otherwise():
     def seeded(model, x, y):
         torch.manual_seed(1)
         return F.mse_loss(F.dropout(model(x)), y)
-    assert "torch.manual_seed" in refused(seeded)
+    assert "torch.manual_seed" in refused(seeded) and line(seeded, "manual_seed") in refused(seeded)
+
+    def again(model, x, y):
+        with torch.random.fork_rng():
+            torch.random.manual_seed(1)
+            noise = torch.randn(1)
+        return F.mse_loss(model(x) + noise, y)
+    assert line(again, "manual_seed(1)") in refused(again) and "torch.manual_seed" in refused(again)
+    numbers = torch.get_rng_state()
+    torch.manual_seed(7)  # which works afterwards
+    torch.set_rng_state(numbers)
 
 
 def test_parameters_and_buffers_that_a_step_makes_others():
@@ -346,3 +360,29 @@ def test_a_loss_that_is_a_sum():
         commsched.torch.transpile(model, sgd(model), loss, (X, Y), cluster=2)
     model = nn.Linear(3, 1)
     commsched.torch.transpile(model, sgd(model), nn.MSELoss(reduction="sum"), (X, Y), cluster=1)
+
+
+def test_a_backward_pass_in_the_loss():
+    """Its gradients would be added to those of the loss in PyTorch, and are no part of what loss_fn returns."""
+    def several(model, x, y):
+        model(x).abs().mean().backward()
+        return F.mse_loss(model(x), y)
+
+    def one(model, x, y):
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        return loss.detach()
+    for loss in (several, one):
+        for options in ({}, {"accumulate": 2}, {"scaler": torch.amp.GradScaler("cpu")}):
+            assert "loss_fn must leave the backward pass to the step, which is that of the loss it returns, got: a gradient of 'weight'" in refused(loss, **options)
+
+    def adversarial(model, x, y):
+        moved = x.detach().clone().requires_grad_()
+        F.mse_loss(model(moved), y).backward()
+        model.zero_grad()
+        return F.mse_loss(model(x + 0.1 * moved.grad.sign()), y)
+    torch.manual_seed(0)
+    model = nn.Linear(3, 1)
+    wanted = adversarial(model, X, Y).item()
+    with commsched.torch.transpile(model, sgd(model), adversarial, (X, Y), cluster=1) as program:
+        assert abs(program.step((X, Y))["loss"] - wanted) < 1e-5

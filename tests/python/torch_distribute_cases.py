@@ -19,6 +19,7 @@ from torch import nn
 import commsched.torch
 from commsched.torch import first_use
 from torch_distribute_drawn import drawn
+from torch_distribute_passes import several_passes
 
 first_use.SPREAD = 10.0  # what goes together depends on no clock here
 first_use.EARLY, first_use.EARLY_BYTES = 0.0, 0  # nor of which gradients a part is sent early
@@ -311,6 +312,16 @@ def main():
         refusals()
     elif CASE == "buffers":
         buffers(dist.get_rank())
+    elif CASE == "passes":
+        first = int(os.environ.get("COMMSCHED_TEST_SEED", "0"))
+        for seed in range(first, first + 20 * int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))):
+            own = several_passes(seed, True, rank)
+            for found, wanted in zip(own, several_passes(seed, False, rank), strict=True):
+                assert torch.allclose(found, wanted, rtol=1e-4, atol=1e-5), (seed, (found - wanted).abs().max())
+            others = [found.clone() for found in own]
+            for tensor in others:
+                dist.broadcast(tensor, 0)
+            same(own, others, f"seed {seed}, on rank 0")
     elif CASE == "drawn":
         some_early = 0
         first, times = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))

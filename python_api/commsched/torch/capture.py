@@ -16,9 +16,10 @@ from torch.utils import _pytree as pytree
 
 from ..errors import CommSchedError, FrontEndError
 from . import places
+from .beside import Beside
 from .decompositions import BY_ORDER, table
 from .first_state import Carried, Entry
-from .kept import Kept, constants_equal, same
+from .kept import Kept, constants_equal, none_seeded, same
 from .optimizers import Copy, Hyper
 from .places import Places
 from .scaling import Scaling, none_within
@@ -45,6 +46,9 @@ class Step:
     accumulate: int = 1
     scaler: "torch.amp.GradScaler | None" = None
     scaling: "Scaling | None" = None
+
+    def __post_init__(self) -> None:
+        self.beside = Beside(self.model, self.loss, self.before_update)  # what it reads beside all these
 
 
 @dataclasses.dataclass
@@ -127,10 +131,14 @@ def _backward(step: Step, call: Callable[..., Any], batch: Sequence[torch.Tensor
     sums: "list[torch.Tensor | None]" = [None] * len(wanted)
     for i in range(parts):
         part = batch if parts == 1 else [t[i * rows:(i + 1) * rows] for t in batch]
-        found, values = metrics_of(call(part))
+        returned = call(part)
         for name, p in step.model.named_parameters():
+            if p.grad is not None:
+                raise FrontEndError(f"loss_fn must leave the backward pass to the step, which is that of the loss it returns, got: a gradient of '{name}' that it has made; "
+                                    "return the sum of all losses")
             if p.requires_grad != (id(p) in ids):
                 raise FrontEndError(f"parameter '{name}' must require a gradient at the end of a step as it did before it; freeze it before transpile()")
+        found, values = metrics_of(returned)
         loss = values[0] if parts == 1 else values[0] / parts
         gradients = torch.autograd.grad(loss if scale is None else loss * scale, wanted, allow_unused=True)
         sums = [g if s is None else s if g is None else s + g for s, g in zip(sums, gradients)]
@@ -189,8 +197,9 @@ def capture(step: Step, params: Sequence[torch.Tensor], buffers: Sequence[torch.
         p.grad = torch.zeros_like(p, requires_grad=False) if p.requires_grad else None
     try:
         beside = [step.loss] if isinstance(step.loss, torch.nn.Module) and step.loss is not step.model else []
-        with none_within(), Kept([step.model, *beside]) as kept:
-            second = _fixed(whole, inputs, kept, lambda graph: _refuse_baked(graph, step.model, params), again)
+        with none_within(), none_seeded(), Kept([step.model, *beside]) as kept:
+            second = _fixed(whole, inputs, kept, lambda graph: _refuse_baked(graph, step, params), again)
+        step.beside.sets.update(kept.sets)
         step.hyper.check_unchanged(step.optimizer, rates)
     except CommSchedError:
         raise
@@ -274,9 +283,10 @@ def graph_of(function: Callable, inputs: Sequence[Any], check: Callable[[torch.f
     return second
 
 
-def _refuse_baked(graph: torch.fx.GraphModule, model: torch.nn.Module, params: Sequence[torch.Tensor]) -> None:
+def _refuse_baked(graph: torch.fx.GraphModule, step: Step, params: Sequence[torch.Tensor]) -> None:
     """Weights that the step reaches in another way than through the model, and tensors beside it that it changes, would be
     constants."""
+    model = step.model
     names = {id(p): n for n, p in model.named_parameters()}
     named = [(f"'{n}'", t) for n, t in [*model.named_parameters(), *model.named_buffers()]]
     named += [(f"the gradient of '{names[id(p)]}'", p.grad) for p in params if p.grad is not None]
@@ -296,6 +306,7 @@ def _refuse_baked(graph: torch.fx.GraphModule, model: torch.nn.Module, params: S
             if isinstance(value, torch.Tensor) and value.requires_grad:
                 raise FrontEndError(f"{_where(node)}the step reads a tensor {list(value.shape)} that requires a gradient and is no "
                                     "parameter of the model; it would be a constant")
+            step.beside.reads(_where(node), value)
         elif node.op == "call_function" and hasattr(node.target, "_schema"):
             schema = node.target._schema
             for argument, value in zip(schema.arguments, node.args):

@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import inspect
 import math
 import sys
-from typing import Any, Callable, Iterator, Sequence
+import types
+from typing import Any, Callable, Iterator, Optional, Sequence
 
 import torch
 
@@ -40,23 +42,32 @@ def every_way(name: str, once: "Callable[[], list[torch.Tensor]]") -> "list[torc
     """What once() returns, selected by what it decides. name: of the optimizer."""
     count = 0
 
-    def explore(given: "list[bool]") -> "list[torch.Tensor]":
+    def explore(given: "list[bool]") -> "Optional[list[torch.Tensor]]":
         nonlocal count
         count += 1
         if count > WAYS:
             raise FrontEndError(f"{name} decides by its count of steps or its rate what it does, in more than {WAYS} ways, which is no fixed graph")
         taken = _Taken(given)
         own, torch.SymBool.__bool__ = torch.SymBool.__bool__, lambda question: taken.decide(question)
+        results: "Optional[list[torch.Tensor]]" = None
         try:
             results = once()
+        except ZeroDivisionError:  # by a number that is known, such as steps of a warmup that has none: there PyTorch does not go
+            pass
         finally:
             torch.SymBool.__bool__ = own
         for j in reversed(range(len(given), len(taken.asked))):
             others = explore([*given, *[True] * (j - len(given)), False])
+            if results is None or others is None:
+                results = results or others
+                continue
             holds = torch.scalar_tensor(torch.sym_ite(taken.asked[j], 1.0, 0.0), dtype=torch.float64) > 0.5
             results = [torch.where(holds, a, b) for a, b in zip(results, others, strict=True)]
         return results
-    return explore([])
+    found = explore([])
+    if found is None:
+        raise FrontEndError(f"{name} divides by zero in its step")
+    return found
 
 
 def _symbolic(value: Any) -> bool:
@@ -69,6 +80,28 @@ def _sqrt(value: Any) -> Any:
 
 def _pow(base: Any, exponent: Any) -> Any:
     return float(base) ** exponent if _symbolic(exponent) and not _symbolic(base) else base ** float(exponent) if _symbolic(base) else _OWN["pow"](base, exponent)
+
+
+def catches_zero_division(kind: type) -> bool:
+    """Whether a method of an optimizer goes on where it has divided by zero (schedulefree): which numbers of a run are zero is then a decision, too."""
+    methods = [inspect.unwrap(f) for c in kind.__mro__ if not c.__module__.startswith("torch.") for f in vars(c).values() if isinstance(f, types.FunctionType)]
+    return any("ZeroDivisionError" in f.__code__.co_names for f in methods)
+
+
+def _divided(own: Callable, backwards: bool, within: "list[bool]") -> Callable:
+    """within: whether one is made, which PyTorch makes of others that nobody has written."""
+    def divided(a: Any, b: Any) -> Any:
+        by = a if backwards else b
+        if within[0]:
+            return own(a, b)
+        if _symbolic(by) and by == 0:
+            raise ZeroDivisionError("division by zero")
+        within[0] = True
+        try:
+            return own(a, b)
+        finally:
+            within[0] = False
+    return divided
 
 
 def _extreme(own: Callable, sym: Callable) -> Callable:
@@ -106,9 +139,16 @@ def numbers(kind: type) -> "Iterator[None]":
     for name, made in _MATH.items():
         undo.append((vars(math), name, _OWN[name]))
         setattr(math, name, made)
+    saved = [(owner, name, getattr(owner, name)) for owner in (torch.SymInt, torch.SymFloat) for name in ("__truediv__", "__rtruediv__")]
+    if catches_zero_division(kind):
+        within = [False]
+        for owner, name, own_division in saved:
+            setattr(owner, name, _divided(own_division, name == "__rtruediv__", within))
     try:
         yield
     finally:
+        for owner, name, own_division in saved:
+            setattr(owner, name, own_division)
         for own, name, value in reversed(undo):
             if value is None:
                 del own[name]

@@ -45,8 +45,17 @@ def _log_determinant(a):
     return sign * diagonal.sign().prod(-1), diagonal.abs().log().sum(-1), lu, pivots
 
 
+def _less(x, y, *, alpha=1):
+    """By a factor that is only known in a run, which PyTorch asks whether it is 1."""
+    return x.add(y, alpha=-alpha) if isinstance(alpha, torch.SymFloat) else NotImplemented
+
+
+def _less_in_place(x, y, *, alpha=1):
+    return x.add_(y, alpha=-alpha) if isinstance(alpha, torch.SymFloat) else NotImplemented
+
+
 # In the first trace, where the order of elements is still that of PyTorch.
-BY_ORDER = {torch.ops.aten._linalg_solve_ex.default: _solve, torch.ops.aten._linalg_det.default: _determinant,
+BY_ORDER = {torch.ops.aten.sub.Tensor: _less, torch.ops.aten.sub_.Tensor: _less_in_place, torch.ops.aten._linalg_solve_ex.default: _solve, torch.ops.aten._linalg_det.default: _determinant,
             torch.ops.aten._linalg_slogdet.default: _log_determinant}
 
 

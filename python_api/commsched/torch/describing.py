@@ -46,23 +46,44 @@ def call(step: Step, batch: Any) -> Any:
     return step.loss(step.model, *batch) if isinstance(batch, (tuple, list)) else step.loss(step.model, batch)
 
 
+def _ordered(value: Any) -> Any:
+    """With the keys of dictionaries in order: that in which they were entered says nothing."""
+    if type(value) is dict:
+        return {k: _ordered(value[k]) for k in sorted(value, key=lambda k: (str(type(k)), k))}
+    return _mapped(value, _ordered)
+
+
+def _of_tuples(value: Any) -> Any:
+    """With tuples in place of lists: a DataLoader makes lists of both."""
+    if type(value) is dict:
+        return {k: _of_tuples(v) for k, v in value.items()}
+    return _mapped(tuple(value) if type(value) is list else value, _of_tuples)
+
+
+def _mapped(value: Any, of: "Callable[[Any], Any]") -> Any:
+    if pytree.is_namedtuple_instance(value):
+        return type(value)(*map(of, value))
+    return type(value)(map(of, value)) if type(value) in (tuple, list) else value
+
+
 class Batch:
     """An example batch taken apart: names, tensors, structure."""
 
     def __init__(self, value: Any, names: Sequence[str] = ()):
         if isinstance(value, Mapping) and not isinstance(value, dict) or hasattr(value, "data") and isinstance(value.data, dict):
             value = dict(value)  # such as the batches of tokenizers
-        if isinstance(value, dict):
-            value = {k: value[k] for k in sorted(value)}
+        value = _ordered(dict(value) if isinstance(value, dict) else value)
         if type(value) is list:  # of which there is no telling whether a DataLoader has made it of tuples
             value = tuple(value)
         pairs, self.tree = pytree.tree_flatten_with_path(value)
+        self.structure = pytree.tree_structure(_of_tuples(value))
         self.names, self.tensors = [], []
         for path, leaf in pairs:
             head, rest = path[:1], path[1:]
             name = path_name(path)
-            if isinstance(value, (tuple, list)) and head and head[0].idx < len(names):
-                name = ".".join([names[head[0].idx], *([path_name(rest)] if rest else [])])
+            place = getattr(head[0], "idx", len(names)) if head else len(names)  # a named tuple has names of its own
+            if place < len(names):
+                name = ".".join([names[place], *([path_name(rest)] if rest else [])])
             name = name or (names[0] if names else "batch")
             self.names.append(name if not name[0].isdigit() else f"batch.{name}")
             what = f"batch '{self.names[-1]}'"
@@ -223,6 +244,7 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
         located = Located(location_root)
         kept, results = _kept(graph, slot_names, len(own.params))
         _check_apart(own, {n for _, n in results})
+        step.beside.writes.update(n for _, n in results)
         metrics = [own.free(n) for n in graph.metrics]
         results += [("updates", n) for n in seeds] + [("metric", n) for n in metrics]
 
@@ -266,7 +288,7 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
 
     def flatten(function: str, value: Any, parts: int = 1) -> dict[str, np.ndarray]:
         given = Batch(value, argument_names(step))
-        if given.tree != example.tree:
+        if given.structure != example.structure:
             raise FrontEndError(f"a batch must have the structure of its example, got: {given.names}")
         result = {}
         for name, new, old in zip(batch_names, given.tensors, example.tensors):

@@ -14,6 +14,7 @@ import copy
 import dataclasses
 from typing import Any, Iterator, Mapping, Optional, Sequence
 
+import numpy as np
 import torch
 
 from ..errors import FrontEndError
@@ -38,15 +39,38 @@ class Entry:
 
 
 class _Noted(dict):
-    """Notes a copy of the first value of every key that it had not."""
+    """Notes a copy of the first value of every key that it had not, and which were read, and written."""
 
     def __init__(self, *arguments: Any):
         super().__init__(*arguments)
         self.first: "dict[Any, Any]" = {}
+        self.read: "set[Any]" = set()
+        self.written: "set[Any]" = set()
+
+    def __getitem__(self, key: Any) -> Any:
+        self.read.add(key)
+        return super().__getitem__(key)
+
+    def get(self, key: Any, default: Any = None) -> Any:
+        self.read.add(key)
+        return super().get(key, default)
+
+    def __iter__(self) -> "Iterator[Any]":  # which {**group} asks, too
+        self.read.update(super().keys())
+        return super().__iter__()
+
+    def items(self) -> Any:
+        self.read.update(super().keys())
+        return super().items()
+
+    def values(self) -> Any:
+        self.read.update(super().keys())
+        return super().values()
 
     def __setitem__(self, key: Any, value: Any) -> None:
         if key not in self:
             self.first[key] = _copy(value)
+        self.written.add(key)
         super().__setitem__(key, value)
 
     def update(self, *arguments: Any, **named: Any) -> None:
@@ -99,8 +123,8 @@ def _values(value: Any) -> "Iterator[Any]":
         for k, v in value.items():
             yield k
             yield from _values(v)
-    elif isinstance(value, (list, tuple)):
-        for v in value:
+    elif isinstance(value, (list, tuple, np.ndarray)):
+        for v in value.reshape(-1).tolist() if isinstance(value, np.ndarray) else value:
             yield from _values(v)
     else:
         yield value
@@ -122,11 +146,13 @@ def equal(a: Any, b: Any) -> bool:
 
 @dataclasses.dataclass
 class Carried:
-    """entries: what a step goes on from and changes. constants: of parameters by position, and of groups, what else their next step must find there."""
+    """entries: what a step goes on from and changes. constants: of parameters by position, and of groups, what else their next step must find there.
+    read: group and key of what a step reads there."""
 
     entries: "dict[Entry, torch.Tensor]"
     state: "dict[int, dict]"
     groups: "list[dict]"
+    read: "frozenset[tuple[int, str]]" = frozenset()
 
 
 def carried(optimizer: torch.optim.Optimizer, wanted: Sequence[bool], params: Sequence[torch.Tensor]) -> Carried:
@@ -142,6 +168,7 @@ def carried(optimizer: torch.optim.Optimizer, wanted: Sequence[bool], params: Se
         raise
     except Exception:  # which is found, and said where, when the step is traced
         return Carried({Entry(k, (i,)): v.detach() for i, own in state.items() for k, v in own.items() if isinstance(v, torch.Tensor)}, state, groups)
+    read = frozenset((i, key) for i, group in enumerate(trial.groups) for key in group.read)
     for i, own in state.items():
         if not own:
             own.update(trial.state[i].first)
@@ -149,7 +176,7 @@ def carried(optimizer: torch.optim.Optimizer, wanted: Sequence[bool], params: Se
         group.update(after.first)
     if any(not had.get(i) and own for i, own in state.items()) or any(after.first for after in trial.groups):
         _fit(optimizer, chosen, had, state, groups, [after.first for after in trial.groups])
-    return Carried(_entries(type(optimizer).__name__, state, groups, trial), state, groups)
+    return Carried(_entries(type(optimizer).__name__, state, groups, trial), state, groups, read)
 
 
 def _fit(optimizer: torch.optim.Optimizer, chosen: "Sequence[dict]", had: dict, state: dict, groups: "list[dict]", counted: "Sequence[dict]") -> None:
@@ -212,7 +239,9 @@ def _entries(name: str, state: "dict[int, dict]", groups: "list[dict]", trial: T
     for g, (group, after) in enumerate(zip(groups, trial.groups)):
         for key in sorted(group.keys() | after.keys() - {"params"}, key=str):
             value, now = group.get(key), after.get(key)
-            if key in _HOW or equal(value, now) or key == "lr":
+            # What is a number, and written, is another one in other steps, such as the largest rate so far.
+            same = equal(value, now) and not (key in after.written and type(value) in (int, float))
+            if key in _HOW or same or key == "lr":
                 continue
             if not isinstance(value, torch.Tensor) and type(value) not in (int, float):
                 raise FrontEndError(f"{name} changes '{key}' of its parameter groups in a step, which must be a number or a tensor, got: {type(now).__name__}")

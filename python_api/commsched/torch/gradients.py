@@ -4,19 +4,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import weakref
-from typing import Any, Callable, Optional
+from typing import Any, Callable, Iterator, Optional
 
 import torch
 from torch import nn
 
 from ..errors import RuntimeFailure
-from ..posts import Posted, Posts
+from ..posts import Posts
 from .early import Early, node_of
 from .first_use import FirstUse
 from .from_rank_0 import FromRank0
 from .measured import Measured
+from .units import Unit
 from .watching import Hook, in_backward, watch
 
 MEASURED = 3  # steps
@@ -25,23 +27,11 @@ MEASURED = 3  # steps
 _pending: "set[Gradients]" = set()
 
 
-class Unit:
-    """Gradients that go as one message; by index of their parameters."""
-
-    def __init__(self, members: "list[int]", key: str, priority: int, flat: Optional[torch.Tensor] = None):
-        self.members, self.key, self.priority, self.flat = members, key, priority, flat
-        self.missing = set(members)  # of which there is no gradient yet
-        self.posted: Optional[Posted] = None
-        self.groups: Optional[list] = None  # of the optimizer, once step() was called
-        self.gradients: "dict[int, torch.Tensor]" = {}  # then: what updates are made of
-        self.copied: Optional[torch.Tensor] = None  # what is sent instead of a gradient that is not contiguous
-        self.parts: "dict[int, torch.Tensor]" = {}  # of flat, in the shapes of parameters
-        self.early: Optional[Early] = None  # of which a part is sent before the whole is ready
-
-    def message(self) -> Posted:
-        """Of one that is under way."""
-        assert self.posted is not None
-        return self.posted
+@contextlib.contextmanager
+def _as_stepped(autocast: "tuple[bool, torch.dtype]") -> Iterator[None]:
+    """Within it, updates are made as when step() was called, not as the forward pass is computed that waits for them. autocast: whether it was on, and its type."""
+    with torch.inference_mode(False), torch.autocast("cpu", autocast[1], autocast[0]):
+        yield
 
 
 class Gradients:
@@ -53,6 +43,7 @@ class Gradients:
         self.posts, self._update = posts, update
         named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
         self.names, self.parameters = [name for name, _ in named], [p for _, p in named]
+        self._frozen = [(name, p) for name, p in model.named_parameters() if not p.requires_grad]
         self._modules = dict(model.named_modules())
         self.steps, self.accumulating = 0, False
         self.units = [Unit([i], name, 0) for i, name in enumerate(self.names)]
@@ -162,6 +153,7 @@ class Gradients:
         unit.message().wait()
         unit.posted = None
         unit.missing = set(unit.members)
+        unit.averaged = True
         with torch.no_grad():
             gradients = [self._gradient(unit, i) for i in unit.members]
             if unit.early is not None:
@@ -189,11 +181,27 @@ class Gradients:
             unit.posted = unit.early.advance(unit.copied if unit.copied is not None else self._gradient(unit, unit.members[0]))
         return True
 
+    def _complete(self) -> None:
+        """Of several backward passes, the last ones may have changed some gradients of a unit; the others are means already, and go with them."""
+        for unit in self.units:
+            if unit.posted is None and unit.averaged and 0 < len(unit.missing) < len(unit.members):
+                for i in unit.missing:
+                    gradient = self.parameters[i].grad
+                    if gradient is None:
+                        raise RuntimeFailure(f"parameter {self.names[i]!r} must have a gradient in every step or in none, got: none in step {self.steps}")
+                    unit.parts[i].copy_(gradient)
+                unit.missing = set()
+                unit.posted = self.posts.post(f"gradient {unit.key}", unit.flat, combine="mean", priority=unit.priority)
+
     # ---- the optimizer's step ------------------------------------------------------------
     def step(self, groups: list) -> bool:
         """Whether all gradients are complete now, and the optimizer is to make its step at once; else updates wait for their
         parameters' next uses."""
         self.update_all()
+        for name, parameter in self._frozen:
+            if parameter.requires_grad and parameter.grad is not None:
+                raise RuntimeFailure(f"parameter {name!r} must require a gradient when distribute() is called, or never, got: a gradient in step {self.steps}")
+        self._complete()
         ready = {i for unit in self.units for i in unit.members if unit.posted is not None or i not in unit.missing}
         if self._expected is not None and not self._finished and ready != self._expected:
             name = self.names[min(ready ^ self._expected)]
@@ -207,12 +215,19 @@ class Gradients:
                     unit.groups = groups
                     unit.gradients = {i: self.parameters[i].grad for i in unit.members}
                     self._waiting[id(unit)] = unit
+            self._autocast = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
             _pending.add(self)
+        self._begin()
         self._finished = False
         self.steps += 1
         return at_once
 
     _finished = False  # this step's gradients are complete, before step()
+
+    def _begin(self) -> None:
+        """Another step: its gradients are not there yet."""
+        for unit in self.units:
+            unit.averaged = False
 
     def measured(self) -> None:
         """After the last step that is measured: all ranks take the schedule that rank 0 makes of what all have seen."""
@@ -342,14 +357,15 @@ class Gradients:
         changed = []
         for unit in units:
             self._finish(unit)
-            unit.groups = None
+            unit.averaged, unit.groups = False, None
             del self._waiting[id(unit)]
             changed += [(self.parameters[i], gradient) for i, gradient in unit.gradients.items()]
             unit.gradients = {}
         now = [parameter.grad for parameter, _ in changed]
         for parameter, gradient in changed:
             parameter.grad = gradient
-        self._update([parameter for parameter, _ in changed], groups)
+        with _as_stepped(self._autocast):
+            self._update([parameter for parameter, _ in changed], groups)
         for (parameter, _), gradient in zip(changed, now):
             parameter.grad = gradient
         if not self._waiting:
@@ -371,6 +387,7 @@ class Gradients:
         if not set_to_none:
             self.update_all()
         self.finish_all()  # of a step that is left out
+        self._begin()
 
     def update_all(self) -> None:
         self.values.take()
@@ -387,6 +404,8 @@ class Gradients:
     def look(self, what: str) -> None:
         """Somebody looks at parameters or gradients: they are complete."""
         self.update_all()
+        if not self._stack and not in_backward():
+            self._complete()
         under_way = any(unit.posted is not None for unit in self.units)
         if under_way and not self._stack:
             partly = [unit for unit in self.units if unit.posted is None and len(unit.missing) < len(unit.members)]

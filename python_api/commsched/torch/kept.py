@@ -6,6 +6,7 @@ numbers. It is put back after a step was traced; and a step that goes on from it
 from __future__ import annotations
 
 import collections
+import contextlib
 import random
 from typing import Any, Iterator, Sequence
 
@@ -14,14 +15,45 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensor
 
 from ..errors import FrontEndError
+from . import places
 
 _SEEN_TO = {"_parameters", "_buffers", "_modules", "_flat_weights"}  # by those who swap them
 _CONTAINERS = (list, dict, set, collections.deque)
 _NUMBERS = (int, float, bool, complex, str, np.generic, type(None))
 
+_SEEDED = "the step sets the state of PyTorch's generator (torch.manual_seed), which has no part in a program; leave that to what runs the steps"
+
+
+@contextlib.contextmanager
+def none_seeded() -> "Iterator[None]":
+    """Refuses what seeds PyTorch's generator, also where the state is put back (fork_rng): the numbers would be the same in each step, and are not in a program."""
+    owners, own = (torch, torch.random), torch.manual_seed
+
+    def refused(*_: Any, **__: Any) -> None:
+        raise FrontEndError(f"{places.here()}{_SEEDED}")
+    for owner in owners:
+        setattr(owner, "manual_seed", refused)
+    try:
+        yield
+    finally:
+        for owner in owners:
+            setattr(owner, "manual_seed", own)
+
 
 def _contents(value: Any) -> Any:
     return dict(value) if isinstance(value, dict) else list(value)
+
+
+def _within(value: Any, seen: "set[int]") -> "Iterator[Any]":
+    """Containers, each once: the value, if it is one, and those in it."""
+    if id(value) in seen or not isinstance(value, (*_CONTAINERS, tuple)):
+        return
+    if not isinstance(value, tuple):
+        seen.add(id(value))
+        yield value
+    for inner in list(value.values()) if isinstance(value, dict) else value:
+        if isinstance(inner, (*_CONTAINERS, tuple)):
+            yield from _within(inner, seen)
 
 
 def _refill(container: Any, contents: Any) -> None:
@@ -44,8 +76,10 @@ class Kept:
     def __init__(self, modules: Sequence[torch.nn.Module]):
         self._modules = [(name, part) for module in modules for name, part in module.named_modules()]
         self._attributes = [dict(part.__dict__) for _, part in self._modules]
-        self._containers = [(value, _contents(value)) for own in self._attributes for value in own.values() if isinstance(value, _CONTAINERS)]
+        seen: "set[int]" = set()
+        self._containers = [(found, _contents(found)) for own in self._attributes for value in own.values() for found in _within(value, seen)]
         self._placed: dict[int, str] = {}
+        self.sets: "list[str]" = []  # what has changed, by its names
 
     def __enter__(self) -> "Kept":
         self._random = (random.getstate(), np.random.get_state(), torch.get_rng_state())
@@ -82,14 +116,14 @@ class Kept:
         if kind != old_kind or rest != old or not np.array_equal(keys, old_keys):
             raise FrontEndError("the step draws numbers by NumPy's random, which would be constants; draw them by torch")
         if not torch.equal(torch.get_rng_state(), self._random[2]):
-            raise FrontEndError("the step sets the state of PyTorch's generator (torch.manual_seed), which has no part in a program; "
-                                "leave that to what runs the steps")
+            raise FrontEndError(_SEEDED)
 
     def changed(self) -> "list[str]":
         """Names of what is not what it was. What is a tensor becomes another one of no meaning, so that another step shows
         whether it is read."""
         now = dict(self._leaves())
         names = [name for name, value in now.items() if name not in self._before or not _equal(value, self._before[name])]
+        self.sets = names
         made = {id(now[name]): (name, now[name]) for name in names if isinstance(now[name], torch.Tensor)}
 
         def replaced(value: Any) -> Any:

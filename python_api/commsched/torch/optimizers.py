@@ -13,8 +13,10 @@ import contextlib
 import copy
 import dataclasses
 import inspect
+import numbers as numbers_
 from typing import Any, Collection, Iterator, Mapping, Optional, Sequence
 
+import numpy as np
 import torch
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
 
@@ -31,41 +33,44 @@ def _plain(value: Any) -> Any:
     """A hyper-parameter, comparable."""
     if isinstance(value, torch.Tensor):
         return value.item() if value.numel() == 1 else tuple(value.flatten().tolist())
+    if isinstance(value, np.ndarray):
+        return tuple(value.flatten().tolist())
     return tuple(_plain(v) for v in value) if isinstance(value, (tuple, list)) else value
 
 
 @dataclasses.dataclass(frozen=True)
 class Hyper:
     """What a step was traced with. rates: groups with a rate, which is an argument. others: of each group what is a
-    constant; params: of each group the ids. counted: (group, key) of what a step itself changes."""
+    constant; params: of each group the ids. counted: (group, key) of what a step itself changes; read: of what it reads, beside defaults."""
 
     rates: tuple[int, ...]
     others: tuple[dict, ...]
     params: tuple[tuple[int, ...], ...]
     counted: "frozenset[tuple[int, str]]" = frozenset()
+    read: "frozenset[tuple[int, str]]" = frozenset()
 
     @staticmethod
-    def of(optimizer: torch.optim.Optimizer, counted: "frozenset[tuple[int, str]]" = frozenset()) -> "Hyper":
+    def of(optimizer: torch.optim.Optimizer, counted: "frozenset[tuple[int, str]]" = frozenset(), read: "frozenset[tuple[int, str]]" = frozenset()) -> "Hyper":
         groups = optimizer.param_groups
-        others = tuple({k: _plain(v) for k, v in g.items() if k in optimizer.defaults and k not in _HOW and k != "lr" and (i, k) not in counted}
+        others = tuple({k: _plain(v) for k, v in g.items() if (k in optimizer.defaults or (i, k) in read) and k not in {*_HOW, "lr", "params"} and (i, k) not in counted}
                        for i, g in enumerate(groups))
         return Hyper(tuple(i for i, g in enumerate(groups) if "lr" in g), others,
-                     tuple(tuple(id(p) for p in g["params"]) for g in groups), counted)
+                     tuple(tuple(id(p) for p in g["params"]) for g in groups), counted, read)
 
     def check(self, optimizer: torch.optim.Optimizer) -> None:
         """Refuses what has changed since and is a constant of the program."""
-        now = Hyper.of(optimizer, self.counted)
+        now = Hyper.of(optimizer, self.counted, self.read)
         if now.params != self.params:
             raise FrontEndError("the optimizer's parameter groups must be those that were transpiled; they have changed")
         for i, (old, new) in enumerate(zip(self.others, now.others)):
-            for name in old:
-                if old[name] != new.get(name):
-                    raise FrontEndError(f"'{name}' of the optimizer's group {i} must stay {old[name]}, as it was when the step was "
+            for name in {**old, **new}:
+                if old.get(name) != new.get(name):
+                    raise FrontEndError(f"'{name}' of the optimizer's group {i} must stay {old.get(name)}, as it was when the step was "
                                         f"transpiled (only 'lr' may change), got: {new.get(name)}")
 
     def check_unchanged(self, optimizer: torch.optim.Optimizer, rates: "list[float]") -> None:
         """Refuses a step that has set rates or options, when it was traced."""
-        if Hyper.of(optimizer, self.counted) != self or self.values(optimizer) != rates:
+        if Hyper.of(optimizer, self.counted, self.read) != self or self.values(optimizer) != rates:
             for group, rate in zip((optimizer.param_groups[i] for i in self.rates), rates):
                 group["lr"] = rate
             raise FrontEndError("the step must not set rates or options of its optimizer; a scheduler does that between steps")
@@ -88,7 +93,7 @@ def check(optimizer: Any, params: Sequence[torch.Tensor]) -> None:
         raise FrontEndError(f"{name} must make its step itself, got: one of a {type(getattr(optimizer, inner)).__name__} in its attribute '{inner}'; have that be the optimizer")
     known = {id(p) for p in params}
     for i, group in enumerate(optimizer.param_groups):
-        if "lr" in group and not isinstance(group["lr"], (int, float, torch.Tensor)):
+        if "lr" in group and not isinstance(group["lr"], (numbers_.Real, torch.Tensor)):
             raise FrontEndError(f"'lr' of the optimizer's group {i} must be a number, got: {group['lr']!r}")
         for p in group["params"]:
             if id(p) not in known:

@@ -29,11 +29,13 @@ class Program(RatedProgram):
     def __init__(self, step: Step, batch: Any, *arguments: Any, **options: Any):
         # What the parameters begin with counts, not what the model comes to later.
         super().__init__(describe, step, (batch,), *arguments, **options)
-        self._seen = Seen(step.model, step.optimizer)
+        self._seen = Seen(step.model, step.optimizer, step.hyper.counted)
+        step.beside.traced()
 
     def stream(self, batches: Iterable[Any], workers: Optional[int] = None, replan: Any = None, scheduler: Any = None) -> Steps:
-        """See commsched.Program.stream, and run. What was done to the model and the optimizer since transpile(), and counts for nothing, is said."""
+        """See commsched.Program.stream, and run. What was done to the model, the optimizer and what else the step reads since transpile(), and counts for nothing, is said."""
         self._seen.check(self._step.model, self._step.optimizer)
+        self._step.beside.check()
         return super().stream(batches, workers, replan, scheduler)
 
     def _read_rates(self) -> list[float]:
@@ -111,6 +113,7 @@ class Program(RatedProgram):
             for i, entries in carried.get(6, {}).items():
                 optimizer.param_groups[i].update(entries)
         self._seen.written(self._step.model, self._step.optimizer)
+        self._step.beside.written()
 
     def _had_state(self) -> bool:
         return bool(self._step.optimizer.state)

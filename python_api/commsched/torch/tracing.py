@@ -47,8 +47,9 @@ def plain():
     """Attention and recurrent layers as operations that have rules; checkpoints, whose second forward pass would draw other
     random numbers than the first, are computed once; distributions do not look at their arguments, as that reads data."""
     fast, blocked = torch.backends.mha.get_fastpath_enabled(), torch._C._get_mkldnn_enabled()
-    log = logging.getLogger("torch._subclasses.fake_tensor")  # which writes errors that are raised, too
-    level = log.level
+    # Which write errors that are raised, too.
+    logs = [logging.getLogger(name) for name in ("torch._subclasses.fake_tensor", "torch.fx.experimental.sym_node")]
+    levels = [log.level for log in logs]
     apply, torch.nn.Module._apply = torch.nn.Module._apply, _conversion
     again = checkpoint.CheckpointFunction, checkpoint._checkpoint_without_reentrant_generator
     checkpoint.CheckpointFunction, checkpoint._checkpoint_without_reentrant_generator = _NotAgain, _not_again
@@ -56,9 +57,11 @@ def plain():
     torch.distributions.Distribution.set_default_validate_args(False)
     torch.backends.mha.set_fastpath_enabled(False)
     torch._C._set_mkldnn_enabled(False)
-    log.setLevel(logging.CRITICAL + 1)
+    for log in logs:
+        log.setLevel(logging.CRITICAL + 1)
     try:
-        with sdpa_kernel(SDPBackend.MATH):
+        # Anomalies are found by looking at gradients.
+        with sdpa_kernel(SDPBackend.MATH), torch.autograd.set_detect_anomaly(False):
             yield
     finally:
         torch.distributions.Distribution.set_default_validate_args(validated)
@@ -66,6 +69,7 @@ def plain():
         torch.nn.Module._apply = apply
         torch.backends.mha.set_fastpath_enabled(fast)
         torch._C._set_mkldnn_enabled(blocked)
-        log.setLevel(level)
+        for log, level in zip(logs, levels):
+            log.setLevel(level)
 
 

@@ -76,6 +76,6 @@ def transpile(model: torch.nn.Module, optimizer: torch.optim.Optimizer, loss_fn:
     Batch(example_batch)
     begins = carried(optimizer, [p.requires_grad for p in model.parameters()], list(model.parameters()))
     counted = frozenset((entry.group, entry.key) for entry in begins.entries if entry.group is not None)
-    step = Step(model, optimizer, loss_fn, before_update, optimizers.Hyper.of(optimizer, counted), begins, type(model).__name__, accumulate,
+    step = Step(model, optimizer, loss_fn, before_update, optimizers.Hyper.of(optimizer, counted, begins.read), begins, type(model).__name__, accumulate,
                 scaler, scaling)
     return made(Program, RankProgram, step, example_batch, cluster, strategy, costs, seed=seed, location_root=location_root)

@@ -165,7 +165,7 @@ def _pow(op: Operation, a, b):
             return jnp.sqrt(a)
         if b == -0.5:
             return 1 / jnp.sqrt(a)
-        if b == int(b) and 0 <= abs(b) <= 4 and (b >= 0 or jnp.issubdtype(op.dtype, jnp.floating)):
+        if abs(b) <= 4 and b == int(b) and (b >= 0 or jnp.issubdtype(op.dtype, jnp.floating)):
             power = jnp.ones_like(a)
             for _ in range(int(abs(b))):
                 power = power * a

@@ -16,8 +16,11 @@ def _own_generator(generator):
 
 
 def uniform(op: Operation, low=0.0, high=1.0):
-    dtype = op.wide
-    drawn = jax.random.uniform(op.key(), op.shape, dtype)
+    """In the type that halves are computed in, with the digits that they have: none of them is rounded to 1, which is none of the numbers."""
+    drawn = jax.random.uniform(op.key(), op.shape, op.wide)
+    if op.dtype != op.wide:
+        steps = 2.0 ** (jnp.finfo(op.dtype).nmant + 1)
+        drawn = jnp.floor(drawn * steps) / steps
     return drawn if (low, high) == (0.0, 1.0) else low + drawn * (high - low)
 
 
@@ -71,7 +74,9 @@ def _normal_of(op: Operation, mean=0.0, std=1.0, *_, generator=None, **__):
 @rule("aten.exponential")
 def _exponential(op: Operation, x, rate=1.0, *, generator=None):
     _own_generator(generator)
-    return -jnp.log1p(-uniform(op)) / rate
+    # None is 0, of which there is no logarithm.
+    drawn = -jnp.log1p(-jax.random.uniform(op.key(), op.shape, op.wide))
+    return jnp.maximum(jnp.maximum(drawn, jnp.finfo(op.wide).eps / 2) / rate, jnp.finfo(op.dtype).tiny)
 
 
 @rule("aten.randint", "aten.randint_like")
