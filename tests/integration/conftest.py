@@ -65,9 +65,9 @@ class Cluster:
         self.processes.append(process)
         return process
 
-    def join(self, plan, ranks, peers, *arguments):
+    def join(self, plan, ranks, peers, *arguments, **keywords):
         """The processes of `ranks`, each started by hand."""
-        return {rank: self.start(plan, "--rank", rank, "--peers", ",".join(peers), *secret(), *arguments)
+        return {rank: self.start(plan, "--rank", rank, "--peers", ",".join(peers), *secret(), *arguments, **keywords)
                 for rank in ranks}
 
     def end(self):

@@ -112,7 +112,7 @@ def test_all_say_whose_file_could_not_be_written(plan, linear_data, cluster, tmp
     blocked = tmp_path / f"c.step3.rank{bad}"
     blocked.mkdir()
     (blocked / "full").touch()
-    ranks = cluster.join(plan, range(3), addresses(3), *linear_data, "--steps", 10**9, *saving(tmp_path))
+    ranks = cluster.join(plan, range(3), addresses(3), *linear_data, "--steps", 10**9, *saving(tmp_path), cwd=tmp_path)
     ends_with_reason(ranks, bad, str(blocked))
 
 
