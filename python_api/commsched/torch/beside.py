@@ -134,7 +134,9 @@ def _of_function(function: Any, seen: "set[int]") -> "Iterator[tuple[str, Any]]"
 @functools.lru_cache(maxsize=256)
 def _names(code: types.CodeType) -> "tuple[frozenset[str], frozenset[str], frozenset[str]]":
     """Global variables, attributes and constant keys that code reads, with the functions in it."""
-    globals_, attributes, constants = set(), set(), set()
+    globals_: "set[str]" = set()
+    attributes: "set[str]" = set()
+    constants: "set[str]" = set()
     for instruction in dis.get_instructions(code):
         if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
             globals_.add(instruction.argval)
