@@ -179,9 +179,9 @@ def test_trainer_killed(plan, cluster, tmp_path):
 
 @pytest.mark.parametrize("bad", range(2))
 def test_trainer_that_cannot_go_on_tells_why(folder, linear_data, cluster, tmp_path, bad):
-    """It joined, and then its file cannot be written."""
+    """All have joined, as each step needs them, and then its file cannot be written."""
     np.savez(tmp_path / "initial.npz", w=np.zeros(8, np.float32), seen=np.full(8, 2, np.float32))
-    own = compile_servers((INPUTS / "linear-statistics.mlir").read_text(), folder / "own-statistics.plan", 2, 2, "min-block-elements=2 sync-mode=async")
+    own = compile_servers((INPUTS / "linear-statistics.mlir").read_text(), folder / "own-statistics.plan", 2, 2, "min-block-elements=2")
     blocked = tmp_path / "saved" / f"rank.{bad}.step3.checkpoint"
     (blocked / "full").mkdir(parents=True)
     saving = ["--checkpoint", tmp_path / "saved", "--checkpoint-every", 3]
