@@ -89,6 +89,7 @@ constexpr Known kKnown[] = {
     {"6linalg8ReduceOp5parse", "linalg.reduce: malformed dimensions"},
     {"6linalg11BroadcastOp5parse", "linalg.broadcast: malformed dimensions"},
     {"6linalg11TransposeOp5parse", "linalg.transpose: malformed permutation"},
+    {"6tensor14FromElementsOp5parse", "tensor.from_elements: more elements than there can be operands"},
 };
 
 } // namespace
