@@ -23,6 +23,7 @@ PYTHON = {("__init__.py", "AttributeError"), ("torch/__init__.py", "AttributeErr
           ("data/cache.py", "IndexError"),  # with which an iteration over a sequence ends
           ("data/structure.py", "TypeError"), ("data/structure.py", "ValueError"), ("data/disk.py", "OSError"),  # which callers make their own of
           ("job.py", "KeyboardInterrupt"), ("serving.py", "KeyboardInterrupt"),
+          ("torch/decisions.py", "ZeroDivisionError"),  # which optimizers catch
           ("strategy.py", "TypeError")}  # of a class that is not to be made
 INTERNAL = ("NotImplementedError", "AssertionError", "StopIteration")  # which handlers of operations turn into UnsupportedOp, or mistakes of our own
 

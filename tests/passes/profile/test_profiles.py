@@ -39,8 +39,9 @@ def import_file(kind, path, *flags):
 
 
 def plan_of(text, tmp_path):
+    """With a message for each gradient, as they come."""
     (tmp_path / "model.plan").write_bytes(
-        subprocess.run([TRANSLATE, "--mlir-to-plan"], input=call(OPT, "--cs-all-reduce-pipeline", text=text).encode(),
+        subprocess.run([TRANSLATE, "--mlir-to-plan"], input=call(OPT, "--cs-all-reduce-pipeline=schedule=fifo", text=text).encode(),
                        stdout=subprocess.PIPE, check=True).stdout)
     return plan_reader.read_plan(str(tmp_path / "model.plan"))
 
