@@ -16,9 +16,9 @@ namespace commsched::runtime::core {
 
 // Every plan is tried once, in order; once more if that was not clearly behind, as other work may have come between;
 // then again those that may be the fastest as far as the errors of what was measured tell, until there is one, or none
-// that may be kept instead of the first, or all of them have had `kMostTrials`. What comes between only makes steps longer, so a plan's figure is the lesser of two
-// trials, and the middle one of three. The first plan is kept unless another is faster by more than the error of the
-// difference and half a percent.
+// that may be kept instead of the first, or all of them have had `kMostTrials`. What comes between only makes steps
+// longer, so a plan's figure is the lesser of two trials, and the middle one of three. The first plan is kept unless
+// another is faster by more than the error of the difference and half a percent.
 class PlanTrials {
  public:
   static constexpr int kMostTrials = 3;
