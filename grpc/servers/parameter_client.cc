@@ -38,6 +38,7 @@ class Client final : public runtime::ParameterClient {
 
   const char *name() const override { return "grpc"; }
   uint64_t first_step() const override { return First().first_step(); }
+  bool keeps_checkpoints() const override { return First().keeps_checkpoints(); }
 
   void Push(int server, uint32_t block, uint64_t step,
             absl::Span<const std::byte> bytes, Done done) override {

@@ -339,4 +339,9 @@ uint64_t ServerLink::first_step() const {
   return machine_.first_step();
 }
 
+bool ServerLink::keeps_checkpoints() const {
+  MutexLock lock(&mu_);
+  return machine_.keeps_checkpoints();
+}
+
 }  // namespace commsched::transport

@@ -81,6 +81,7 @@ class ServerLink {
   bool finished() const;
   bool closed() const;  // no connection, nor will there be one
   uint64_t first_step() const;
+  bool keeps_checkpoints() const;
   uint64_t bytes_sent() const { return bytes_sent_; }
   uint64_t bytes_received() const { return bytes_received_; }
 

@@ -38,6 +38,7 @@ class MergingClient : public ParameterClient {
 
   const char *name() const override { return inner_->name(); }
   uint64_t first_step() const override { return inner_->first_step(); }
+  bool keeps_checkpoints() const override { return inner_->keeps_checkpoints(); }
   uint64_t bytes_sent() const override { return inner_->bytes_sent(); }
   uint64_t bytes_received() const override { return inner_->bytes_received(); }
   void SetOrder(const ServerOrder &order) override { inner_->SetOrder(order); }

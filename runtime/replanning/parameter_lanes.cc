@@ -17,6 +17,7 @@ class ParameterLanes::LaneImpl final : public Lane {
 
   const char *name() const override { return client_->name(); }
   uint64_t first_step() const override { return client_->first_step(); }
+  bool keeps_checkpoints() const override { return client_->keeps_checkpoints(); }
   uint64_t bytes_sent() const override { return client_->bytes_sent(); }
   uint64_t bytes_received() const override { return client_->bytes_received(); }
 

@@ -121,7 +121,8 @@ void Replanner::Tell(ReplanEvent event) {
 // ---- the thread that calls ------------------------------------------------
 
 absl::StatusOr<std::unique_ptr<Generation>> Replanner::Before(
-    uint64_t call, bool is_step, const std::function<absl::Status()> &check) {
+    uint64_t call, bool is_step, std::optional<int64_t> step_ns,
+    const std::function<absl::Status()> &check) {
   const Clock::time_point begin = Clock::now();
   const Clock::time_point deadline = After(settings_.deadline);
   MutexLock lock(&mu_);
@@ -143,15 +144,11 @@ absl::StatusOr<std::unique_ptr<Generation>> Replanner::Before(
     return absl::InternalError(
         absl::StrCat("the new plan was to begin before call ", call));
   if (!is_step) {
-    last_step_at_ = Clock::time_point();  // it is no pause of a step
+    clock_.Completed(step_ns);
     return nullptr;
   }
-  std::optional<int64_t> took;
-  if (last_step_at_ != Clock::time_point())
-    took = std::chrono::nanoseconds(begin - last_step_at_).count();
-  last_step_at_ = begin;
   ++steps_;
-  std::optional<std::string> why = clock_.Step(took);
+  std::optional<std::string> why = clock_.Step(step_ns);
   if (leads_ && why) {
     wanted_ = true;
     why_ = *std::move(why);
@@ -169,7 +166,6 @@ void Replanner::Switched(const Generation *now, std::unique_ptr<Generation> old,
     MutexLock lock(&mu_);
     running_ = now;
     clock_.Restart();
-    last_step_at_ = Clock::time_point();
     event.attempt = attempt_;
     event.held = held_;
     changed_.SignalAll();

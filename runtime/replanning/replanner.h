@@ -106,9 +106,10 @@ class Replanner {
 
   // Before call `call`; may wait until it is known whether it is of the new plan.
   // If it is, gives what runs it. `check`, which is asked now and then, ends the
-  // waiting with its error.
+  // waiting with its error. `step_ns`: of the steps completed since the call before, on average; none if there was none.
   absl::StatusOr<std::unique_ptr<Generation>> Before(
-      uint64_t call, bool is_step, const std::function<absl::Status()> &check);
+      uint64_t call, bool is_step, std::optional<int64_t> step_ns,
+      const std::function<absl::Status()> &check);
   // The caller has changed to `now`; `old` goes, beside the run.
   void Switched(const Generation *now, std::unique_ptr<Generation> old,
                 uint64_t call, absl::Duration drained, absl::Duration moved);
@@ -153,7 +154,6 @@ class Replanner {
   mutable Mutex mu_;
   CondVar changed_;
   StepClock clock_ ABSL_GUARDED_BY(mu_);
-  Clock::time_point last_step_at_ ABSL_GUARDED_BY(mu_);
   uint64_t steps_ ABSL_GUARDED_BY(mu_) = 0;   // of the run
   bool wanted_ ABSL_GUARDED_BY(mu_) = false;  // an attempt is
   std::string why_ ABSL_GUARDED_BY(mu_);      // of the attempt

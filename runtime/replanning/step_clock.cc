@@ -31,27 +31,30 @@ int64_t StepClock::error_ns() const {
 }
 
 void StepClock::Restart() {
-  steps_ = noticed_ = 0;
+  steps_ = measured_ = noticed_ = 0;
   reference_ = 0;
   said_ = false;
   last_.clear();
 }
 
+void StepClock::Completed(std::optional<int64_t> ns) {
+  if (!ns || ++measured_ <= kWarmUp) return;
+  if (last_.size() < window_)
+    last_.push_back(*ns);
+  else
+    last_[measured_ % window_] = *ns;
+}
+
 std::optional<std::string> StepClock::Step(std::optional<int64_t> ns) {
   ++steps_;
-  if (ns && steps_ > kWarmUp) {
-    if (last_.size() < window_)
-      last_.push_back(*ns);
-    else
-      last_[steps_ % window_] = *ns;
-  }
-  if (said_ || steps_ < kWarmUp + window_) return std::nullopt;
+  Completed(ns);
+  if (said_ || last_.size() < window_) return std::nullopt;
   const bool due = every_ != 0 && steps_ >= every_;
   if (due) {
     said_ = true;
     return absl::StrFormat("after %d steps", steps_);
   }
-  if (off_ <= 0 || last_.size() < window_) return std::nullopt;
+  if (off_ <= 0) return std::nullopt;
   const int64_t now = step_ns();
   if (reference_ == 0) reference_ = std::max<int64_t>(1, now);
   if (std::abs(double(now) / double(reference_) - 1) <= off_) {

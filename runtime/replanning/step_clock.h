@@ -17,10 +17,11 @@ class StepClock {
  public:
   StepClock(uint64_t every, double when_off_percent, uint64_t window);
 
-  // A step has taken `ns`; nothing if that is not known. Returns why it is time
-  // for a new plan, once, when it is: the last `window` steps are then all as
-  // they are now.
+  // A step begins, and since the last one was asked about, one has taken `ns`; nothing if none has ended. Returns
+  // why it is time for a new plan, once, when it is: the last `window` steps are then all as they are now.
   std::optional<std::string> Step(std::optional<int64_t> ns);
+  // The same where something else than a step begins.
+  void Completed(std::optional<int64_t> ns);
   // Another plan runs, or the same one is to be looked at afresh.
   void Restart();
   // Median of the last steps; 0 if there are none.
@@ -29,13 +30,14 @@ class StepClock {
   int64_t error_ns() const;
 
  private:
-  // Steps of a plan that do not count.
-  static constexpr uint64_t kWarmUp = 5;
+  // Steps of a plan that do not count: they fill its pipeline.
+  static constexpr uint64_t kWarmUp = 2;
 
   const uint64_t every_;
   const double off_;
   const uint64_t window_;
   uint64_t steps_ = 0;     // since the beginning
+  uint64_t measured_ = 0;  // of them
   uint64_t noticed_ = 0;   // step after which it was off; 0: it is not
   int64_t reference_ = 0;  // ns; 0: not known yet
   bool said_ = false;

@@ -69,6 +69,7 @@ class InProcessParameterClient : public ParameterClient {
   const char *name() const override { return "in-process"; }
   // The servers are as old as the job.
   uint64_t first_step() const override { return 0; }
+  bool keeps_checkpoints() const override { return false; }
 
   void Push(int server, uint32_t block, uint64_t step,
             absl::Span<const std::byte> bytes, Done done) override {

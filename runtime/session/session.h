@@ -142,6 +142,8 @@ class Session {
   // Steps of the job that are behind the first step that is called here. The
   // servers know, unless they are in this process.
   uint64_t first_step() const;
+  // Whether servers elsewhere write checkpoints while they run.
+  bool servers_keep_checkpoints() const;
   // Ends all ranks, from any thread.
   void Cancel(const absl::Status &why);
 
@@ -165,6 +167,9 @@ class Session {
       const SessionOptions &options);
   // Before a call of `function`: changes to another plan, if it is time.
   absl::Status ChangePlan(int function);
+  // What the steps that have completed since the last call took on average, each from the end of the one before it;
+  // none if there was none.
+  std::optional<int64_t> StepTime();
   absl::Status MoveValues(const Generation &next);
   bool has_servers() const { return !image_->servers().servers.empty(); }
   // Whatever a call of `function` needs of the servers.
@@ -204,7 +209,8 @@ class Session {
   absl::Status lost_;
   // What belongs to the plan that runs, except executors_; with re-planning only.
   std::unique_ptr<Generation> generation_;
-  Mutex cancel_mu_;  // Cancel, and the change to another plan
+  FunctionStats timed_;  // steps of it that StepTime has told of
+  Mutex cancel_mu_;      // Cancel, and the change to another plan
   absl::Status cancelled_ ABSL_GUARDED_BY(cancel_mu_);
   // Of plans for CUDA devices; outlives the executors.
   std::shared_ptr<const CudaMachine> cuda_;

@@ -160,11 +160,25 @@ absl::Status Session::MoveValues(const Generation &next) {
   return absl::OkStatus();
 }
 
+std::optional<int64_t> Session::StepTime() {
+  FunctionStats now;
+  const std::vector<FunctionProgram> &functions = program().functions;
+  for (size_t f = 0; f < functions.size(); ++f) {
+    if (!functions[f].is_step) continue;
+    const FunctionStats stats = executors_[0]->Stats(int(f));
+    now.calls += stats.calls;
+    now.total_ns += stats.total_ns;
+  }
+  const FunctionStats before = std::exchange(timed_, now);
+  if (now.calls <= before.calls) return std::nullopt;
+  return (now.total_ns - before.total_ns) / int64_t(now.calls - before.calls);
+}
+
 absl::Status Session::ChangePlan(int function) {
   const bool is_step = program().functions[size_t(function)].is_step;
   // What all ranks have called as often: with servers, rank 0 evaluates alone.
   const uint64_t number = has_servers() ? steps() : calls_;
-  auto next = replanner_->Before(number, is_step, [this]() -> absl::Status {
+  auto next = replanner_->Before(number, is_step, StepTime(), [this]() -> absl::Status {
     for (auto &executor : executors_)
       if (absl::Status s = executor->status(); !s.ok()) return Root(s);
     return absl::OkStatus();
@@ -186,6 +200,7 @@ absl::Status Session::ChangePlan(int function) {
     executors_ = Take(&(*next)->executors);
     std::swap(generation_, *next);
     image_ = generation_->image;
+    timed_ = {};
     cancelled = Unshared(cancelled_);
   }
   if (!cancelled.ok())

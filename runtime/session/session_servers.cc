@@ -239,4 +239,9 @@ uint64_t Session::first_step() const {
   return client == nullptr ? 0 : client->first_step();
 }
 
+bool Session::servers_keep_checkpoints() const {
+  ParameterClient *client = executors_[0]->servers();
+  return client != nullptr && client->keeps_checkpoints();
+}
+
 }  // namespace commsched::runtime

@@ -43,6 +43,8 @@ class ParameterClient {
   virtual const char *name() const = 0;
   // Steps that the servers have behind them: 0, or where the job goes on.
   virtual uint64_t first_step() const = 0;
+  // Whether they write checkpoints while they run.
+  virtual bool keeps_checkpoints() const = 0;
 
   // `bytes` (exactly the block's; of a block of rows, a message of rows: see
   // runtime/program/rows_message.h) stay unchanged until `done`, which means that the

@@ -168,6 +168,20 @@ def test_what_a_job_by_hand_left_of_later_steps_goes(folder, linear_data, cluste
     assert "7.checkpoint" in left and "9.checkpoint" not in left
 
 
+@pytest.mark.parametrize("trainers_too", [False, True])
+@pytest.mark.parametrize("source, own", [("linear-statistics", "seen"), ("constant-gradient", None)])
+def test_trainers_without_their_part_of_checkpoints_say_so(folder, linear_data, ones, cluster, tmp_path, source, own, trainers_too):
+    """Where there is such a part: the job cannot begin again without it."""
+    np.savez(folder / "statistics.npz", w=np.zeros(8, np.float32), seen=np.full(8, 2, np.float32))
+    data = ["--init", folder / "statistics.npz", *linear_data[2:]] if own else ones
+    plan = compile_servers((INPUTS / f"{source}.mlir").read_text(), folder / f"by-hand-{source}.plan", 2, 2, "min-block-elements=2")
+    saving = ["--checkpoint", tmp_path / "saved", "--checkpoint-every", 3]
+    job = Job(cluster, plan).start(of_servers=[*data[:2], *saving], of_trainers=[*data, "--steps", 6, *(saving if trainers_too else [])])
+    for (role, index), result in job.finish().items():
+        assert ("checkpoints will never be whole" in expect_success(result) + result[1]) == (
+            own is not None and not trainers_too and (role, index) == ("trainer", 0)), result
+
+
 @pytest.mark.parametrize("trainers, options, each", [(1, "sync-mode=half-async merge=4", 3), (3, "sync-mode=async", 10),
                                                      (2, "sync-mode=half-async merge=3", 4), (2, "sync-mode=sync", 5)])
 @pytest.mark.parametrize("how", [[], ["--spawn"]])

@@ -55,6 +55,25 @@ def test_one_worker_is_told_that_nothing_is_to_change(tmp_path, options, spawn):
         assert said == [f"cs-run: warning: {options} changes nothing with one worker, which sends nothing that could be sent by another plan"] * (nodes == 1)
 
 
+@pytest.mark.parametrize("every", [1, 2, 3, 5, 7])
+def test_steps_take_as_long_where_the_model_is_evaluated_between(tmp_path, first, every):
+    """After an evaluation the next steps are called at once, before one of them ends. None is done in a tenth of what all take on average."""
+    plan, _ = first
+    other = compiled(tmp_path, "digits", 4, "solver")[1]
+    done = subprocess.run([tool("cs-run"), plan, *DATA[:-1], "200"],
+                          capture_output=True, text=True, timeout=TIME_LIMIT)
+    assert done.returncode == 0, done.stderr
+    all_take = re.search(r"step time (\S+) ms", done.stdout)
+    assert all_take, done.stdout
+    done = subprocess.run([tool("cs-run"), plan, *DATA, "--tune", other, "--eval", "eval", "--eval-batch", EXAMPLES / "digits.test.npz",
+                           "--eval-every", str(every)], capture_output=True, text=True, timeout=TIME_LIMIT)
+    assert done.returncode == 0, done.stderr
+    said = re.search(r"ms of a step: (.*); \w+ is kept", done.stdout + done.stderr)
+    assert said, done.stdout + done.stderr
+    for plan_takes in said[1].split(", "):
+        assert float(plan_takes.split()[1]) > float(all_take[1]) / 10, said[0]
+
+
 def test_another_program_does_not(tmp_path, first):
     plan, _ = first
     other = compiled(tmp_path, "linear", 4, "fifo")[1]

@@ -85,9 +85,12 @@ absl::Status Trainer::InitialiseOfServers() {
   const std::string &from = options_.resume_job.empty() ? options_.resume : options_.resume_job;
   absl::StatusOr<runtime::JobFiles> files = runtime::JobFiles::Of(session_->image(), from);
   if (!files.ok()) return files.status();
+  const auto own = OwnValues(session_->image(), session_->program());
+  if (!own.empty() && options_.checkpoint.empty() && session_->servers_keep_checkpoints())
+    warning_ = absl::StrCat("warning: the servers' checkpoints will never be whole: \"", session_->values()[own[0]].name,
+                            "\" is the trainers', who have no --checkpoint; the job cannot begin again from them");
   if (done_ == 0 && (from.empty() || files->NewestWhole() != done_))
     return InitialValues(options_, session_);
-  const auto own = OwnValues(session_->image(), session_->program());
   if (own.empty()) return absl::OkStatus();
   if (from.empty())
     return absl::FailedPreconditionError(absl::StrCat(
