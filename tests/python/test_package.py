@@ -104,6 +104,20 @@ def test_where_the_library_is_found(tmp_path, monkeypatch):
     assert native._find() == str(told)
 
 
+def test_what_cmake_has_installed_is_found(tmp_path, monkeypatch):
+    monkeypatch.delenv("COMMSCHED_BIN", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    tool(tmp_path / "path", "cs-opt")
+    for libraries in ("lib", "lib64", "lib/x86_64-linux-gnu"):
+        prefix = tmp_path / libraries.replace("/", "-")
+        package = prefix / libraries / "commsched" / "python" / "commsched"
+        monkeypatch.setattr(tools, "__file__", str(package / "tools.py"))
+        monkeypatch.setattr(native, "__file__", str(package / "native.py"))
+        assert tools.find("cs-opt") == str(tmp_path / "path" / "cs-opt")
+        opt, library = tool(prefix / "bin", "cs-opt"), tool(prefix / libraries, "libcommsched_c.so")
+        assert (tools.find("cs-opt"), native._find()) == (str(opt), str(library))
+
+
 @pytest.fixture
 def site(tmp_path):
     """A folder of packages, with an empty commsched whose import fails."""
