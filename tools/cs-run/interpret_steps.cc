@@ -56,7 +56,7 @@ absl::StatusOr<runtime::TensorFile> InterpretSteps(const std::string &module,
                                                    const InterpretationFiles &files) {
   std::vector<std::string> words = {
       CsOpt(),
-      module,
+      module.front() == '-' ? "./" + module : module,  // a file, and no option
       absl::StrCat("--interpret=", steps),
       absl::StrCat("--interpret-values=", files.values),
       absl::StrCat("--interpret-batches=", files.batches),
