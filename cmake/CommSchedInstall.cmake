@@ -24,6 +24,8 @@ function(commsched_install_libraries export)
       string(TOUPPER ${first} first)
       string(SUBSTRING ${name} 1 -1 rest)
       set_target_properties(${target} PROPERTIES EXPORT_NAME ${first}${rest})
+      # A project of an older standard would find out in the middle of a header.
+      target_compile_features(${target} INTERFACE cxx_std_20)
       target_include_directories(${target} INTERFACE $<INSTALL_INTERFACE:${header_dir}>)
       install(TARGETS ${target} EXPORT ${export}
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})

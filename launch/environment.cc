@@ -3,6 +3,7 @@
 #include "launch/environment.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 #include "absl/strings/ascii.h"
@@ -67,9 +68,16 @@ absl::StatusOr<int> Agents(const Environment &environment) {
   return Number(environment, "GROUP_WORLD_SIZE", 1, kMaxNodes);
 }
 
-// A name for files: what is unusual in one becomes "_".
+// A name for files: what is unusual in one becomes "_". Names of sockets are short, so of a long one the end becomes a
+// number that is made of all of it (FNV-1a): jobs of one user may differ there only.
 std::string FileName(absl::string_view text) {
-  std::string name(text.substr(0, 40));
+  constexpr size_t kLongest = 40, kDigits = 16;
+  std::string name(text);
+  if (name.size() > kLongest) {
+    uint64_t hash = 14695981039346656037u;
+    for (const char c : text) hash = (hash ^ uint8_t(c)) * 1099511628211u;
+    name = absl::StrCat(text.substr(0, kLongest - kDigits - 1), "_", absl::Hex(hash, absl::kZeroPad16));
+  }
   for (char &c : name)
     if (!absl::ascii_isalnum(c)) c = '_';
   return name;

@@ -12,7 +12,7 @@ import sys
 
 def main() -> None:
     """Becomes the tool of the package that has this command's name; of a checkout (pip install -e .), that of its build."""
-    name = os.path.basename(sys.argv[0])
+    name = os.path.basename(os.path.realpath(sys.argv[0]))  # a link to it may have any name
     package = importlib.util.find_spec("commsched")  # found, not imported
     folder = os.path.dirname(os.path.abspath(package.origin)) if package and package.origin else ""
     tool = os.path.join(folder, "_bin", name)

@@ -87,7 +87,7 @@ def check(plan: bytes, level0: str, values: Mapping[str, np.ndarray],
             pass
         message = done.stderr.strip().removeprefix("cs-run: ")
         if table is None:
-            raise ToolError(f"cs-run failed ({done.returncode}) in {folder}: {message}")
+            raise ToolError(tools.failure(command, done, f" in {folder}"))
         if done.returncode != 0:
             raise CheckError(message, table)
         return table

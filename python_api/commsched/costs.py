@@ -108,7 +108,8 @@ def measured(plan: bytes, values: Mapping[str, np.ndarray], batch: Mapping[str, 
         save(path("batch"), batch)
         training += ["--batch", path("batch")]
     for options in (["--calibrate", path("calibration.json")], [*training, "--profile", path("profile.json")]):
-        done = tools.call([tools.find("cs-run"), path("plan"), *options], text=True, errors="replace")
+        command = [tools.find("cs-run"), path("plan"), *options]
+        done = tools.call(command, text=True, errors="replace")
         if done.returncode != 0:
-            raise ToolError(f"cs-run failed ({done.returncode}): {done.stderr.strip().removeprefix('cs-run: ')}")
+            raise ToolError(tools.failure(command, done))
     return _in(folder)

@@ -17,6 +17,7 @@ from typing import Any, Mapping, Optional, Sequence
 
 import numpy as np
 
+from . import tools
 from .errors import RuntimeFailure, ToolError
 
 _NAME = "libcommsched_c.so"
@@ -24,11 +25,15 @@ _library = None
 
 
 def _find() -> str:
-    candidates = []
+    candidates, here = [], pathlib.Path(__file__).resolve()
     folder = os.environ.get("COMMSCHED_BIN")
     if folder:
-        candidates += [pathlib.Path(folder) / _NAME, pathlib.Path(folder).parent / "lib" / _NAME]
-    here = pathlib.Path(__file__).resolve()
+        # A link to the folder of tools is beside no libraries.
+        for place in (pathlib.Path(folder).absolute(), pathlib.Path(folder).resolve()):
+            candidates += [place / _NAME, place.parent / "lib" / _NAME]
+    libraries = tools.installed(__file__)
+    if libraries:
+        candidates.append(libraries / _NAME)
     candidates += [here.parent / "lib" / _NAME, here.parents[2] / "build" / "release" / "lib" / _NAME,
                    here.parents[2] / "build" / "release" / "bin" / _NAME]
     for candidate in candidates:

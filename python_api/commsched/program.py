@@ -357,7 +357,9 @@ class Program(CompiledStep):
     def trace(self, path: Optional[str]) -> None:
         """Writes a trace (ui.perfetto.dev) of the workers that the next run starts; it is complete after close(). None: no further one.
         Raises OSError where there can be no such file."""
-        path = None if path is None else os.path.join(os.getcwd(), check_path("path", path))
+        path = None if path is None else check_path("path", path)
+        if path is not None and not os.path.isabs(path):
+            path = os.path.join(os.getcwd(), path)
         if path is not None:  # the workers write it as they end
             made = not os.path.lexists(path)
             with open(path, "ab"):

@@ -14,6 +14,7 @@ import argparse
 import contextlib
 import dataclasses
 import json
+import math
 import os
 import pathlib
 import shlex
@@ -28,7 +29,7 @@ from .check import write
 from .errors import FrontEndError, ToolError, of_file
 from .strategy import POLICIES, ParameterServers, Strategy
 from .temporary import TemporaryFolder
-from .tools import call, find
+from .tools import call, failure, find
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,7 +171,7 @@ def plan(module: str, pipeline: str, profile: str, calibration: str, base: Optio
         measured = _read(profile)
         options.append("profile=profile.json")
         write(os.path.join(folder, "profile.json"), [measured.encode()])
-        merged = merge_calibration(json.loads(_read(calibration)), json.loads(_read(base)) if base else None)
+        merged = merge_calibration(_calibration(calibration), _calibration(base) if base else None)
         if merged is not None:
             options.append("calibration=links.json")
             write(os.path.join(folder, "links.json"), [json.dumps(merged).encode()])
@@ -179,13 +180,24 @@ def plan(module: str, pipeline: str, profile: str, calibration: str, base: Optio
                             [find("cs-translate"), "--mlir-to-plan", "scheduled.mlir", "-o", written]):
                 done = call(command, cwd=folder)
                 if done.returncode != 0:
-                    message = done.stderr.decode(errors="replace").strip()
-                    raise ToolError(f"{os.path.basename(command[0])} failed ({done.returncode}): {message}")
+                    raise ToolError(failure(command, done))
             os.replace(written, output)
         except BaseException:
             with contextlib.suppress(OSError):
                 os.unlink(written)
             raise
+
+
+def _calibration(path: str) -> Any:
+    """Of a file of `cs-run --calibrate`, what is used here. Raises ValueError."""
+    try:
+        found = json.loads(_read(path))
+        links = [(link["from"], link["to"], link["bits_per_s"] + 0) for link in found["links"]]
+    except (ValueError, KeyError, TypeError):
+        links = None
+    if links is None or not all(0 < rate < math.inf for _, _, rate in links):
+        raise ValueError(f"{path}: must be a file of cs-run --calibrate, which has links with rates")
+    return found
 
 
 def _read(path: str) -> str:

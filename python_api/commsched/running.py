@@ -40,8 +40,8 @@ def check_run(batches: Any) -> Optional[Loader]:
 
 
 def check_global(batches: Any) -> None:
-    """A loader of one rank gives its rows only; run() drives all workers, and hands out the rows itself."""
+    """A loader of one of several ranks gives its rows only; run() drives all workers, and hands out the rows itself."""
     loader = check_run(batches)
-    if loader is not None and loader.rank is not None:
+    if loader is not None and loader.rank is not None and loader.ranks > 1:  # those of the only rank are all
         raise FrontEndError(f"batches must be global ones, of a Loader without rank=, got: those of rank {loader.rank} of "
                             f"{loader.ranks}")

@@ -102,12 +102,13 @@ def pieces_of(saved: Saved) -> "list[Any]":
 def write(path: "str | os.PathLike", saved: Saved) -> None:
     """Under another name, which is then the file's: there is the old one, or the new one, whole."""
     path, pieces = os.fspath(path), pieces_of(saved)
+    target = os.path.realpath(path) if os.path.islink(path) else path  # the link stays
     try:
         if os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path):  # such as /dev/null, which stays what it is
             with open(path, "wb") as file:
                 file.writelines(pieces)
         else:
-            _replace(path, pieces)
+            _replace(target, pieces)
     except OSError as error:
         raise of_file(error, path) from None
 

@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 from typing import Any, Optional, Sequence
 
@@ -17,8 +18,14 @@ from .strategy import AllReduce, Strategy
 from .temporary import TemporaryFolder
 
 
+def installed(module: str) -> "pathlib.Path | None":
+    """The folder of libraries (DIR/lib) of `cmake --install --prefix DIR`, if this file of the package lies in what that has put there."""
+    package = pathlib.Path(module).resolve().parent
+    return package.parents[2] if package.parts[-3:] == ("commsched", "python", "commsched") else None
+
+
 def find(name: str) -> str:
-    """A tool: in COMMSCHED_BIN, in this package if it is installed, on the PATH, or in the build folder beside the
+    """A tool: in COMMSCHED_BIN, in this package or beside it if it is installed, on the PATH, or in the build folder beside the
     sources."""
     folder = os.environ.get("COMMSCHED_BIN")
     if folder:
@@ -26,9 +33,12 @@ def find(name: str) -> str:
         if candidate.exists():
             return str(candidate)
         raise ToolError(f"COMMSCHED_BIN is {folder}, which has no {name}")
-    installed = pathlib.Path(__file__).resolve().parent / "_bin" / name
-    if installed.exists():
-        return str(installed)
+    libraries = installed(__file__)
+    # Libraries may lie one folder deeper than tools, as in lib/x86_64-linux-gnu.
+    beside = [libraries.parent / "bin", libraries.parents[1] / "bin"] if libraries else []
+    for place in [pathlib.Path(__file__).resolve().parent / "_bin", *beside]:
+        if (place / name).exists():
+            return str(place / name)
     found = shutil.which(name)
     if found:
         return os.path.abspath(found)
@@ -44,11 +54,23 @@ def call(command: list[str], **options: Any) -> "subprocess.CompletedProcess[Any
     return subprocess.run(command, capture_output=True, env={**os.environ, "COMMSCHED_STARTED_BY": str(os.getpid())}, **options)
 
 
+def failure(command: Sequence[str], done: "subprocess.CompletedProcess[Any]", where: str = "") -> str:
+    """How a tool has ended that did not succeed, and what it says. where: " in FOLDER"."""
+    name, said = os.path.basename(command[0]), done.stderr
+    message = (said if isinstance(said, str) else said.decode(errors="replace")).strip().removeprefix(f"{name}: ")
+    how = f"{name} failed ({done.returncode}){where}"
+    if done.returncode < 0:  # it could say nothing: for want of memory, as a rule
+        number = -done.returncode
+        how = f"{name} was killed by signal {number} ({signal.strsignal(number)}){where}"
+        if number == signal.SIGKILL:
+            how += ", as the system does when the memory of a host, or of a container, is used up"
+    return f"{how}: {message}" if message else how
+
+
 def _run(command: list[str], data: bytes, folder: Optional[str] = None) -> bytes:
     done = call(command, input=data, cwd=folder)
     if done.returncode != 0:
-        message = done.stderr.decode(errors="replace").strip()
-        raise ToolError(f"{os.path.basename(command[0])} failed ({done.returncode}): {message}")
+        raise ToolError(failure(command, done))
     return done.stdout
 
 

@@ -15,9 +15,11 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <set>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/sync.h"
 
@@ -40,6 +42,31 @@ std::string FolderOf(const std::string &path) {
                                                : path.substr(0, slash);
 }
 
+// Where the bytes of a path go: to the file that a symbolic link leads to, there or not, so that the link stays;
+// or, of /dev/stdout and the like, to an open file of this process, which is not replaced either.
+struct Target {
+  std::string path;
+  int own = -1;
+};
+
+Target TargetOf(std::string path) {
+  constexpr int kMost = 40;  // links, as the system has it
+  const std::string open_files = absl::StrCat("/proc/", getpid(), "/fd");
+  std::string target(4096, '\0');
+  for (int i = 0; i < kMost; ++i) {
+    const ssize_t size = readlink(path.c_str(), target.data(), target.size());
+    if (size <= 0 || size_t(size) == target.size()) break;
+    const std::string folder = FolderOf(path);
+    std::error_code error;
+    int number = -1;
+    if (std::filesystem::canonical(folder, error) == open_files &&
+        absl::SimpleAtoi(path.substr(path.rfind('/') + 1), &number))
+      return {path, number};
+    path = target[0] == '/' ? target.substr(0, size_t(size)) : absl::StrCat(folder, "/", target.substr(0, size_t(size)));
+  }
+  return {path};
+}
+
 struct Unfinished {
   std::string path;
   int fd;
@@ -53,7 +80,7 @@ absl::StatusOr<Unfinished> MakeUnfinished(const std::string &path) {
   const std::string stem = path.substr(0, begin + std::min(path.size() - begin, kLongest));
   while (true) {
     std::string name = absl::StrCat(stem, kUnfinished, getpid(), "-", number++);
-    const int fd = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    const int fd = open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd < 0 && errno == EEXIST) continue;
     if (fd < 0) return SystemError(path, "cannot be written");
     // Before it was locked, another process may have taken it for abandoned. Where
@@ -201,7 +228,14 @@ void RemoveUnfinished(const std::string &folder) {
   closedir(entries);
 }
 
-absl::Status CheckWritable(const std::string &path) {
+absl::Status CheckWritable(const std::string &given) {
+  const auto [path, own] = TargetOf(given);
+  if (own >= 0) {
+    const int flags = fcntl(own, F_GETFL);
+    if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY) return absl::OkStatus();
+    if (flags >= 0) errno = EBADF;
+    return SystemError(given, "cannot be written");
+  }
   struct stat about;
   if (stat(path.c_str(), &about) == 0 && S_ISDIR(about.st_mode))
     return absl::InvalidArgumentError(absl::StrCat(path, ": cannot be written: is a folder"));
@@ -215,12 +249,13 @@ absl::Status CheckWritable(const std::string &path) {
   return absl::OkStatus();
 }
 
-absl::Status WriteFileAtomically(const std::string &path,
+absl::Status WriteFileAtomically(const std::string &given,
                                  const std::vector<absl::string_view> &pieces) {
-  const bool special = IsSpecial(path);
+  const auto [path, own] = TargetOf(given);
+  const bool special = own >= 0 || IsSpecial(path);
   Unfinished made{path, -1};
   if (special) {
-    made.fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    made.fd = own >= 0 ? fcntl(own, F_DUPFD_CLOEXEC, 0) : open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (made.fd < 0) return SystemError(path, "cannot be written");
   } else {
     RemoveUnfinishedOnce(FolderOf(path));

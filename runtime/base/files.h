@@ -41,7 +41,8 @@ absl::StatusOr<std::string> ReadWhole(const std::string &path);
 
 // Writes the pieces one after the other to a temporary file beside `path`,
 // flushes it to the disk and renames it: `path` is the old file or the whole
-// new one, never a part. What is there and no file, such as /dev/null, is written to.
+// new one, never a part. What is there and no file, such as /dev/null, is written to; of a
+// symbolic link what it leads to is replaced.
 // Before the first file of this process in a folder, what killed processes have left
 // there is removed (RemoveUnfinished).
 absl::Status WriteFileAtomically(const std::string &path,

@@ -20,7 +20,8 @@ struct HostMemoryNeeds {
 };
 HostMemoryNeeds HostMemoryNeedsOf(const Program &program);
 
-// What the system can give without taking it from others (MemAvailable of Linux, and free swap);
+// What the system can give without taking it from others (MemAvailable of Linux, or less where a control group has a
+// limit, and free swap);
 // all there is if it does not say.
 uint64_t AvailableMemory();
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Files that cannot be written are named before the first step; what fails at the end costs no training."""
 import os
+import random
 import shutil
 import stat
 import subprocess
@@ -10,6 +11,7 @@ import pytest
 from conftest import EXAMPLES, TIME_LIMIT, addresses, expect_error, expect_success, finish, run, tool
 from safetensors.numpy import load_file
 
+SEED = int(os.environ.get("COMMSCHED_TEST_SEED", "0"))
 HOW = pytest.mark.parametrize("how", [[], ["--spawn"]])
 
 
@@ -49,6 +51,59 @@ def test_kept_elsewhere_if_it_fails_at_the_end(digits, cluster, tmp_path, how, o
 def test_devices_are_written_to(linear, linear_data):
     expect_success(run(linear[2], *linear_data, "--steps", 3, "--save-params", "/dev/null"))
     assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+# What cs-run writes, and what is in it.
+WRITTEN = {"--save-params": b'"w":', "--checkpoint": b'"w":', "--metrics-json": b'"summary":', "--trace": b'"traceEvents":', "--profile": b'"commsched profile"',
+           "--report": b"<html"}
+
+
+@HOW
+@pytest.mark.parametrize("option", WRITTEN)
+def test_standard_output_is_written_to_where_it_is(linear, linear_data, tmp_path, how, option):
+    """As a file, too, into which a shell has led it: /dev/stdout, of which this is one, is a link that no job may replace."""
+    (tmp_path / "stdout").symlink_to("/proc/self/fd/1")
+    with open(tmp_path / "all", "wb") as all_of_it:
+        all_of_it.write(b"before\n")
+        all_of_it.flush()
+        done = subprocess.run([tool("cs-run"), *map(str, [linear[2], *how, *linear_data, "--steps", 6, option, tmp_path / "stdout"])], stdout=all_of_it,
+                              stderr=subprocess.PIPE, text=True, timeout=TIME_LIMIT, check=False)
+        all_of_it.write(b"behind\n")
+    assert done.returncode == 0, done.stderr
+    found = (tmp_path / "all").read_bytes()
+    assert (tmp_path / "stdout").is_symlink() and os.readlink(tmp_path / "stdout") == "/proc/self/fd/1"
+    assert found.startswith(b"before\n") and found.endswith(b"behind\n") and WRITTEN[option] in found and b"memory of a rank" in found
+    assert not [name for name in os.listdir(tmp_path) if name not in ("all", "stdout", "stdout.trace.json")]
+
+
+@HOW
+def test_links_stay_and_modes_are_the_umasks(linear, linear_data, tmp_path, how):
+    """Of every tool's files alike, that were there or not."""
+    for mask in random.Random(SEED).sample([0o000, 0o002, 0o007, 0o022, 0o027, 0o077], 3):
+        folder = tmp_path / f"{mask:03o}"
+        for part in ("far", "near"):
+            (folder / part).mkdir(parents=True)
+
+        def place(name):
+            (folder / "near" / name).symlink_to(f"../far/{name}")
+            if random.Random(f"{name} {mask} {SEED}").random() < 0.5:
+                (folder / "far" / name).touch(mode=0o600)
+            return folder / "near" / name
+
+        def call(name, *arguments):
+            subprocess.run([tool(name), *map(str, arguments)], check=True, capture_output=True, timeout=TIME_LIMIT, preexec_fn=lambda: os.umask(mask))
+        files = {option: place(option.strip("-")) for option in WRITTEN}
+        call("cs-run", linear[2], *how, *linear_data, "--steps", 6, *(word for option in files.items() for word in option))
+        call("cs-run", linear[2], *how, "--calibrate", place("calibrate"))
+        for name in os.listdir(folder / "near"):
+            if name.endswith(".trace.json"):
+                continue  # beside the report
+            assert (folder / "near" / name).is_symlink(), name
+            assert stat.S_IMODE((folder / "far" / name).stat().st_mode) == 0o666 & ~mask, name
+        for name, arguments in (("cs-opt", ["--cs-all-reduce-pipeline", EXAMPLES / "linear.mlir"]), ("cs-translate", ["--mlir-to-plan", folder / "far/cs-opt"])):
+            (folder / "far" / name).touch(mode=0o600)
+            call(name, *arguments, "-o", place(name))
+            assert (folder / "near" / name).is_symlink() and stat.S_IMODE((folder / "far" / name).stat().st_mode) == 0o666 & ~mask, name
 
 
 @HOW

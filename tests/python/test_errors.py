@@ -208,6 +208,8 @@ def test_what_is_no_option():
             if use == program.run or not isinstance(batches, (int, list)):
                 with pytest.raises(commsched.FrontEndError, match=match):
                     use(batches)
+    # Those of the only rank are global ones: a script for ranks, which nothing has started several times.
+    assert len(program.run(commsched.Loader([(X[0], Y[0])] * 8, 8, ranks=1, rank=0).epoch(0))) == 1
     with pytest.raises(ValueError, match="replan must be a Replan, a Tune or a bool, got: 5"):
         program.run([], replan=5)
     with pytest.raises(commsched.FrontEndError, match="slots must be given as a mapping of names to values, got: int"):

@@ -104,6 +104,20 @@ def test_where_the_library_is_found(tmp_path, monkeypatch):
     assert native._find() == str(told)
 
 
+def test_what_cmake_has_installed_is_found(tmp_path, monkeypatch):
+    monkeypatch.delenv("COMMSCHED_BIN", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path / "path"))
+    tool(tmp_path / "path", "cs-opt")
+    for libraries in ("lib", "lib64", "lib/x86_64-linux-gnu"):
+        prefix = tmp_path / libraries.replace("/", "-")
+        package = prefix / libraries / "commsched" / "python" / "commsched"
+        monkeypatch.setattr(tools, "__file__", str(package / "tools.py"))
+        monkeypatch.setattr(native, "__file__", str(package / "native.py"))
+        assert tools.find("cs-opt") == str(tmp_path / "path" / "cs-opt")
+        opt, library = tool(prefix / "bin", "cs-opt"), tool(prefix / libraries, "libcommsched_c.so")
+        assert (tools.find("cs-opt"), native._find()) == (str(opt), str(library))
+
+
 @pytest.fixture
 def site(tmp_path):
     """A folder of packages, with an empty commsched whose import fails."""
@@ -113,9 +127,9 @@ def site(tmp_path):
     return tmp_path
 
 
-def run_command(site: pathlib.Path, *arguments: str) -> subprocess.CompletedProcess:
+def run_command(site: pathlib.Path, *arguments: str, command: "str | pathlib.Path" = "/anywhere/cs-opt") -> subprocess.CompletedProcess:
     """As the script that pip writes: cs-opt with these arguments."""
-    code = "import sys; sys.argv[0] = '/anywhere/cs-opt'; import commsched_scripts; commsched_scripts.main()"
+    code = f"import sys; sys.argv[0] = '{command}'; import commsched_scripts; commsched_scripts.main()"
     return subprocess.run([sys.executable, "-c", code, *arguments], cwd=site, capture_output=True, text=True,
                           env={"PYTHONPATH": str(site)})
 
@@ -124,6 +138,14 @@ def test_a_command_becomes_the_tool(site):
     path = tool(site / "commsched" / "_bin", "cs-opt")
     done = run_command(site, "--help", "a b", "")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"{path} --help a b \n", "")
+
+
+def test_a_link_to_a_command_may_have_any_name(site):
+    path = tool(site / "commsched" / "_bin", "cs-opt")
+    (site / "cs-opt").touch()
+    (site / "mine").symlink_to("cs-opt")
+    done = run_command(site, "a", command=site / "mine")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{path} a\n", "")
 
 
 def test_a_command_without_its_tool_says_so(site):

@@ -147,6 +147,53 @@ def test_another_present_folder(tmp_path, monkeypatch):
     assert not os.listdir() and {"trace", "log", "plans"} <= set(os.listdir(tmp_path / "first"))
 
 
+GONE = """
+import os, sys
+os.mkdir(sys.argv[1] + "/gone")
+os.chdir(sys.argv[1] + "/gone")
+os.rmdir(sys.argv[1] + "/gone")
+import jax, jax.numpy as jnp, numpy as np
+import commsched
+def step(w, x, y):
+    loss, gradient = jax.value_and_grad(lambda w: jnp.mean((x @ w - y) ** 2))(w)
+    return w - 0.1 * gradient, loss
+batch = np.ones((8, 5), np.float32), np.ones(8, np.float32)
+with commsched.transpile(step, jnp.zeros(5), *batch, batch=(1, 2), cluster=commsched.Cluster(2)) as program:
+    program.trace(sys.argv[1] + "/trace")
+    program.run([batch] * 3)
+    program.save(sys.argv[1] + "/saved")
+    program.restore(sys.argv[1] + "/saved")
+    program.check([batch])
+    for call in lambda: program.save("saved"), lambda: program.trace("trace"):
+        try:
+            call()
+        except FileNotFoundError:
+            continue
+        raise SystemExit("a file without a folder")
+"""
+
+
+def test_a_present_folder_that_is_gone(tmp_path):
+    """Only names that begin in it are refused."""
+    done = subprocess.run([sys.executable, "-c", GONE, tmp_path], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert done.returncode == 0, done.stderr
+    assert sorted(os.listdir(tmp_path)) == ["saved", "trace"]
+
+
+def test_links_stay(tmp_path):
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far" / "there").write_bytes(b"old")
+    for link, to in (("first", "far/there"), ("second", "first"), ("third", "far/new")):
+        (tmp_path / link).symlink_to(to)
+    with mlir_step.make() as program:
+        program.run([mlir_step.batch(0)])
+        for link, file in (("second", "there"), ("third", "new")):
+            program.save(tmp_path / link)
+            assert (tmp_path / link).is_symlink() and not (tmp_path / "far" / file).is_symlink()
+            assert program.restore(tmp_path / link) is None and (tmp_path / "far" / file).stat().st_size > 100
+    assert sorted(os.listdir(tmp_path)) == ["far", "first", "second", "third"] and sorted(os.listdir(tmp_path / "far")) == ["new", "there"]
+
+
 def test_a_trace_that_cannot_be_written_is_told(tmp_path):
     folder = tmp_path / "gone"
     folder.mkdir()

@@ -65,6 +65,16 @@ TEST(CausesTest, KilledRankIsTheCauseOfWhatTheOthersSay) {
               ElementsAre("rank 2 was killed by signal 9 (Killed)"));
 }
 
+TEST(CausesTest, WantOfMemoryIsSaidWithTheSignal) {
+  Outcome killed = Dies(SIGKILL);
+  killed.out_of_memory = true;
+  const std::string why = "was killed by signal 9 (Killed): the memory of this host, or of its container, was used up";
+  EXPECT_THAT(Causes({Lost(1, 0, 2), Lost(2, 1, 2), killed, Lost(3, 3, 2)}, kAddresses), ElementsAre("rank 2 " + why));
+  killed.report = absl::ResourceExhaustedError("rank 2: out of memory");
+  killed.reported = 1;
+  EXPECT_THAT(Causes({Outcome(), Outcome(), killed, Outcome()}, kAddresses), ElementsAre("rank 2: out of memory; then it " + why));
+}
+
 TEST(CausesTest, ChainsLeadToTheirEnd) {
   // 3 heard of 1 only, which heard of 0, which heard of 2.
   const std::string why = "fragment \"f\": out of range";

@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
+#include <string>
 
 #include "absl/strings/str_cat.h"
 
@@ -58,6 +60,22 @@ TEST(Launch, OpenMpi) {
   EXPECT_TRUE((*launched)->of_mpi);
   EXPECT_TRUE((*launched)->one_host);
   EXPECT_EQ((*launched)->job, "12_34");  // fit for a file's name
+}
+
+// As of Open MPI 5 on a host with a long name.
+TEST(Launch, JobsOfLongNamesAreApart) {
+  std::set<std::string> jobs;
+  for (const char *end : {"12345@1", "12346@1", "12345@2", ""}) {
+    auto launched = Read({{"OMPI_COMM_WORLD_RANK", "2"},
+                          {"OMPI_COMM_WORLD_SIZE", "4"},
+                          {"OMPI_COMM_WORLD_LOCAL_SIZE", "4"},
+                          {"PMIX_NAMESPACE", absl::StrCat("prterun-ip-172-31-22-133.us-west-2.compute.internal-", end)}});
+    ASSERT_TRUE(launched.ok() && *launched) << launched.status();
+    EXPECT_LE((*launched)->job.size(), 40u);
+    EXPECT_THAT((*launched)->job, ::testing::MatchesRegex("[0-9A-Za-z_]*"));
+    jobs.insert((*launched)->job);
+  }
+  EXPECT_EQ(jobs.size(), 4u);
 }
 
 TEST(Launch, Pmi) {

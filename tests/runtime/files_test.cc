@@ -7,12 +7,15 @@
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <set>
 #include <string>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "tests/runtime/test_util.h"
 
 namespace commsched::runtime {
@@ -56,6 +59,57 @@ TEST(FilesTest, AnyNameThatAFileMayHave) {
   EXPECT_THAT(NamesIn(folder / ""), ElementsAre(name));
   EXPECT_THAT(WriteFileAtomically(folder / (name + "x"), {"new"}).message(), HasSubstr("File name too long"));
   EXPECT_THAT(NamesIn(folder / ""), ElementsAre(name));
+}
+
+TEST(FilesTest, LinksStayAndLeadToTheNewFile) {
+  TemporaryFolder folder;
+  ASSERT_EQ(mkdir((folder / "far").c_str(), 0777), 0);
+  std::ofstream(folder / "far/there") << "old";
+  for (const auto &[to, link] : {std::pair("far/there", "one"), {"one", "two"}, {"far/new", "three"}}) {
+    ASSERT_EQ(symlink(to, (folder / link).c_str()), 0);
+  }
+  ASSERT_EQ(symlink((folder / "far/absolute").c_str(), (folder / "four").c_str()), 0);
+  for (const auto &[link, file] : {std::pair("two", "far/there"), {"three", "far/new"}, {"four", "far/absolute"}}) {
+    ASSERT_TRUE(CheckWritable(folder / link).ok());
+    ASSERT_TRUE(WriteFileAtomically(folder / link, {"new"}).ok());
+    struct stat about;
+    EXPECT_TRUE(lstat((folder / link).c_str(), &about) == 0 && S_ISLNK(about.st_mode)) << link;
+    EXPECT_EQ(ReadWhole(folder / file).value(), "new");
+  }
+  EXPECT_THAT(NamesIn(folder / "far"), ElementsAre("absolute", "new", "there"));
+  ASSERT_EQ(symlink("nowhere/file", (folder / "five").c_str()), 0);
+  EXPECT_THAT(CheckWritable(folder / "five").message(), HasSubstr("No such file or directory"));
+}
+
+// As of "cs-run --metrics-json /dev/stdout > all": behind what was written there before, and in front of what comes.
+TEST(FilesTest, AnOpenFileOfTheProcessIsWrittenToWhereItIs) {
+  TemporaryFolder folder;
+  const int file = open((folder / "all").c_str(), O_WRONLY | O_CREAT, 0666);
+  ASSERT_EQ(write(file, "before ", 7), 7);
+  ASSERT_EQ(symlink(absl::StrCat("/proc/self/fd/", file).c_str(), (folder / "stdout").c_str()), 0);
+  for (const std::string &name : {absl::StrCat("/dev/fd/", file), absl::StrCat("/proc/self/fd/", file), folder / "stdout"}) {
+    EXPECT_TRUE(CheckWritable(name).ok());
+    EXPECT_TRUE(WriteFileAtomically(name, {"it ", "self "}).ok());
+  }
+  ASSERT_EQ(write(file, "behind", 6), 6);
+  close(file);
+  EXPECT_EQ(ReadWhole(folder / "all").value(), "before it self it self it self behind");
+  EXPECT_THAT(NamesIn(folder / ""), ElementsAre("all", "stdout"));
+  const int read_only = open((folder / "all").c_str(), O_RDONLY);
+  EXPECT_THAT(CheckWritable(absl::StrCat("/dev/fd/", read_only)).message(), HasSubstr("Bad file descriptor"));
+  close(read_only);
+}
+
+TEST(FilesTest, NewFilesHaveTheUmask) {
+  TemporaryFolder folder;
+  for (const mode_t mask : {0, 002, 022, 077}) {
+    const mode_t before = umask(mask);
+    EXPECT_TRUE(WriteFileAtomically(folder / "file", {"x"}).ok());
+    umask(before);
+    struct stat about;
+    ASSERT_EQ(stat((folder / "file").c_str(), &about), 0);
+    EXPECT_EQ(about.st_mode & 0777, 0666u & ~mask);
+  }
 }
 
 TEST(FilesTest, WhatCannotBeReadIsNamed) {

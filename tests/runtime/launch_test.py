@@ -71,6 +71,7 @@ def main():
                 status, out, errors = ended(
                     start(*mpirun(RANKS, *options, *training, *parameters(folder, transport)), **AS_ROOT))
                 expect(status == 0, "mpirun,", transport, errors)
+                expect("\x1b" not in out and "memory of a rank" in out, "mpirun,", transport, "prints a bar where no terminal is:", repr(out))
                 expect(out.count("step time") <= 1, "more than one rank reports:", out)
                 expect((folder / transport).read_bytes() == expected, "mpirun,", transport, "has other parameters")
                 links = folder / f"{transport}.links"

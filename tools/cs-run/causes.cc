@@ -120,8 +120,8 @@ bool TellsOfPeer(absl::StatusCode code) {
 
 std::string Death(const Outcome &outcome) {
   if (outcome.signal != 0)
-    return absl::StrCat("was killed by signal ", outcome.signal, " (",
-                        strsignal(outcome.signal), ")");
+    return absl::StrCat("was killed by signal ", outcome.signal, " (", strsignal(outcome.signal), ")",
+                        outcome.out_of_memory ? ": the memory of this host, or of its container, was used up" : "");
   return absl::StrCat("ended with status ", outcome.exit_status);
 }
 

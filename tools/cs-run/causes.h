@@ -23,6 +23,7 @@ struct Outcome {
   int64_t reported = kNever;     // when
   int exit_status = 0;           // unless ended by a signal
   int signal = 0;                // that ended it
+  bool out_of_memory = false;    // the system sent it, as memory was used up
   int64_t ended_by_us = kNever;  // when it was told to end, because of others
 };
 

@@ -11,6 +11,7 @@
 
 #include <cstring>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "runtime/base/files.h"
 
@@ -19,11 +20,11 @@ extern char **environ;
 namespace commsched::run {
 
 absl::StatusOr<std::unique_ptr<Folder>> Folder::Make() {
-  const char *root = getenv("TMPDIR");
-  std::string path = absl::StrCat(root != nullptr && *root != 0 ? root : "/tmp",
-                                  "/commsched-check-XXXXXX");
+  const char *given = getenv("TMPDIR");
+  const std::string root = given != nullptr && *given != 0 ? given : "/tmp";
+  std::string path = root + "/commsched-check-XXXXXX";
   if (mkdtemp(path.data()) == nullptr)
-    return absl::UnavailableError(absl::StrCat("cannot make ", path));
+    return absl::UnavailableError(absl::StrCat(root, ": a folder cannot be made there: ", std::strerror(errno)));
   return std::unique_ptr<Folder>(new Folder(std::move(path)));
 }
 
@@ -55,7 +56,7 @@ absl::StatusOr<runtime::TensorFile> InterpretSteps(const std::string &module,
                                                    const InterpretationFiles &files) {
   std::vector<std::string> words = {
       CsOpt(),
-      module,
+      module.front() == '-' ? "./" + module : module,  // a file, and no option
       absl::StrCat("--interpret=", steps),
       absl::StrCat("--interpret-values=", files.values),
       absl::StrCat("--interpret-batches=", files.batches),
@@ -82,8 +83,11 @@ absl::StatusOr<runtime::TensorFile> InterpretSteps(const std::string &module,
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        module, " could not be interpreted: ", runtime::ReadWhole(files.errors).value_or("")));
+    std::string why = std::string(absl::StripAsciiWhitespace(runtime::ReadWhole(files.errors).value_or("")));
+    if (WIFSIGNALED(status))
+      absl::StrAppend(&why, why.empty() ? "" : "; ", "cs-opt was killed by signal ", WTERMSIG(status), " (",
+                      strsignal(WTERMSIG(status)), ")");
+    return absl::InvalidArgumentError(absl::StrCat(module, " could not be interpreted: ", why));
   }
   return runtime::ReadSafetensors(files.output);
 }

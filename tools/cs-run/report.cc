@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -38,6 +39,11 @@ std::string Size(double bytes) {
 
 }  // namespace
 
+// Where a person looks on. Open MPI's launcher gives its processes terminals, wherever its own output goes.
+static bool IsTerminal() {
+  return isatty(STDOUT_FILENO) == 1 && std::getenv("OMPI_COMM_WORLD_RANK") == nullptr;
+}
+
 std::string ToText(const Metrics &metrics) {
   std::vector<std::string> parts;
   for (const auto &[name, value] : metrics)
@@ -48,7 +54,7 @@ std::string ToText(const Metrics &metrics) {
 Report::Report(bool silent, bool keeps, uint64_t every, uint64_t first, uint64_t steps)
     : silent_(silent),
       keeps_(keeps),
-      terminal_(isatty(STDOUT_FILENO) == 1),
+      terminal_(IsTerminal()),
       first_(first),
       steps_(steps),
       every_(every != 0 ? every : std::max<uint64_t>(1, steps / 20)) {}

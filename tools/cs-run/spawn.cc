@@ -25,6 +25,7 @@
 #include "absl/time/time.h"
 #include "launch/job_folder.h"
 #include "launch/peers.h"
+#include "runtime/base/memory_limits.h"
 #include "runtime/measure/profile.h"
 #include "runtime/session/stop_point.h"
 #include "tools/cs-run/causes.h"
@@ -212,7 +213,8 @@ class Cluster {
   std::vector<Child> children_;         // as addresses_
   int running_ = 0, exit_status_ = 0, killed_by_ = 0;
   SignalCount signals_;
-  bool failed_ = false;  // a process has
+  bool failed_ = false;                                                   // a process has
+  uint64_t memory_kills_ = runtime::ReadMemoryGroup().kills.value_or(0);  // that are known
   int stop_file_ = -1;
   std::unique_ptr<runtime::SharedStop> stop_;
 };
@@ -345,6 +347,11 @@ void Cluster::Reap(Child &child) {
   --running_;
   Outcome &outcome = child.outcome;
   if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
+  if (outcome.signal == SIGKILL && outcome.ended_by_us == Outcome::kNever &&
+      runtime::ReadMemoryGroup().kills.value_or(0) > memory_kills_) {
+    outcome.out_of_memory = true;
+    ++memory_kills_;
+  }
   if (WIFEXITED(status)) outcome.exit_status = WEXITSTATUS(status);
   outcome.report = ReadReport(child.report, &outcome.reported);
   // What cannot be written is the file that was asked for.

@@ -21,7 +21,7 @@ from .jax_gradient import marking
 from .jax_leaves import Leaves
 from .jax_results import Match, metrics
 from .jax_worker import numbering
-from .located import best, shown
+from .located import best, folder_of_places, shown
 from .stablehlo import level0_function, level0_module
 from .stablehlo.function import FunctionSpec
 from .stablehlo.ir import Printer
@@ -57,19 +57,22 @@ _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 
 def make_locate(root: Optional[str]) -> Callable[[str], Optional[str]]:
     """Finds the user's source line in the text of a JAX location."""
-    root = os.path.abspath(root or os.getcwd())
+    root, here = folder_of_places(root), folder_of_places(None)
+
+    def whole(file: str) -> str:
+        return os.path.normpath(os.path.join(here, file))
 
     def locate(text: str) -> Optional[str]:
         frames = [(f, l, c) for f, l, c in re.findall(r'"([^"]+)":(\d+):(\d+)', text)]
-        frames = [f for f in frames if not os.path.abspath(f[0]).startswith(_PACKAGE)]
+        frames = [f for f in frames if not whole(f[0]).startswith(_PACKAGE)]
         own = [f for f in frames if "site-packages" not in f[0]] or frames
         if not own:
             return None
         file, line, column = own[0]
         if "site-packages/" in file:
             file = file.split("site-packages/")[-1]
-        elif os.path.abspath(file).startswith(root + os.sep):
-            file = os.path.relpath(file, root)
+        elif root and whole(file).startswith(root):
+            file = whole(file)[len(root):]
         return f'"{file}":{line}:{column}'
     return locate
 

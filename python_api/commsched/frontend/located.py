@@ -33,13 +33,21 @@ def best(frames: "Iterable[tuple[str, int]]", framework: str) -> Optional[str]:
     return library
 
 
+def folder_of_places(root: Optional[str]) -> str:
+    """The folder that files are named relative to (default: the working directory), with "/" at its end; "" where that has been removed."""
+    try:
+        return os.path.join(os.path.abspath(root or os.getcwd()), "")
+    except FileNotFoundError:
+        return ""
+
+
 def shown(place: str, root: Optional[str] = None) -> str:
     """A place with its file relative to the root (default: the working directory), or to the folder of packages."""
     file, _, line = place.rpartition(":")
     for folder in _INSTALLED:
         if f"{folder}{os.sep}" in file:
             return f"{file.split(folder + os.sep)[-1]}:{line}"
-    root = os.path.abspath(root or os.getcwd()) + os.sep
+    root = folder_of_places(root)
     return f"{file[len(root):] if file.startswith(root) else file}:{line}"
 
 

@@ -1,0 +1,140 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Jobs in a control group with a limit of memory, as containers and jobs of Slurm are: what does not fit is refused before it runs, and where the
+system kills a process for want of memory, that is said."""
+import os
+import pathlib
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+import uuid
+
+import numpy as np
+import pytest
+from conftest import CLUSTER, TIME_LIMIT, compile_plan, expect_success, finish
+from servers import DIGITS_DATA, digits_plan
+from test_lost_peers import children
+
+SEED, TIMES = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))
+SEEDS = pytest.mark.parametrize("seed", range(SEED, SEED + 2 * TIMES))
+MIB = 1 << 20
+WHY = "the memory of this host, or of its container, was used up"
+# Takes memory, a bit at a time, while a process lives.
+HOG = f"""
+import sys
+taken = []
+while open(f"/proc/{{sys.argv[1]}}/stat").read().rsplit(")", 1)[1].split()[0] not in "ZX":
+    taken.append(b"x" * {MIB})
+"""
+
+
+class Group:
+    """A group of processes, by either version of cgroups."""
+
+    def __init__(self, path, limit, usage, events):
+        self.path, self._limit, self._usage, self._events = path, limit, usage, events
+        path.mkdir()
+
+    def limit(self, size):
+        (self.path / self._limit).write_text(str(size))
+
+    def usage(self):
+        return int((self.path / self._usage).read_text())
+
+    def join(self):
+        (self.path / "cgroup.procs").write_text(str(os.getpid()))
+
+    def end(self):
+        for pid in (self.path / "cgroup.procs").read_text().split():
+            os.kill(int(pid), signal.SIGKILL)
+        end = time.monotonic() + TIME_LIMIT
+        while True:
+            try:
+                return self.path.rmdir()
+            except OSError:
+                assert time.monotonic() < end
+                time.sleep(0.01)
+
+
+@pytest.fixture
+def group():
+    name = f"commsched-{uuid.uuid4().hex[:8]}"
+    made = None
+    for base, files in (("/sys/fs/cgroup/memory", ("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.oom_control")),
+                        ("/sys/fs/cgroup", ("memory.max", "memory.current", "memory.events"))):
+        try:
+            made = Group(pathlib.Path(base) / name, *files)
+            made.limit(1 << 40)
+            break
+        except OSError:
+            if made:
+                made.path.rmdir()
+            made = None
+    if made is None:
+        pytest.skip("needs root and control groups of memory")
+    yield made
+    made.end()
+
+
+@pytest.fixture(scope="module")
+def large(folder):
+    """A plan of two ranks that needs some memory, and its initial values."""
+    elements = 16 * MIB
+    kind = f"tensor<{elements}xf32>"
+    source = f"""
+func.func @step(%w: {kind} {{cs.param = "w"}}, %x: tensor<2xf32> {{cs.batch = "x"}}) -> ({kind} {{cs.updates = "w"}}) attributes {{cs.step}} {{
+  %g = cs.gradient %w of "w" : {kind}
+  %new = arith.subf %w, %g : {kind}
+  return %new : {kind}
+}}
+"""
+    np.savez(folder / "large.npz", w=np.zeros(elements, np.float32))
+    np.savez(folder / "large.train.npz", x=np.zeros(16, np.float32))
+    plan = compile_plan(CLUSTER.format(nodes=2) + source, folder / "large.plan")
+    return [plan, "--init", folder / "large.npz", "--batch", folder / "large.train.npz", "--steps", 2]
+
+
+@pytest.mark.parametrize("how", [[], ["--spawn"]], ids=["threads", "processes"])
+def test_what_does_not_fit_is_refused(large, cluster, group, how):
+    expect_success(finish(cluster.start(*large, *how, preexec_fn=group.join)))
+    group.limit(100 * MIB)
+    _, err, status = finish(cluster.start(*large, *how, preexec_fn=group.join))
+    # Each process sees what is left for it.
+    line = r"cs-run: ((rank .|all ranks): )?the plan needs \d+ bytes of memory.*, the host, or its container, has \d+ available"
+    assert status == 1 and err and all(re.fullmatch(line, said) for said in err.splitlines()), err
+
+
+@SEEDS
+@pytest.mark.parametrize("kind", ["ranks", "servers"])
+def test_who_was_killed_for_want_of_memory(digits, folder, cluster, group, kind, seed):
+    draw = random.Random(f"{kind} {seed}")
+    plan = digits[0] if kind == "ranks" else digits_plan(folder)
+    job = cluster.start("--spawn", plan, *DIGITS_DATA, "--steps", 10**9, "--metrics-every", 1, preexec_fn=group.join)
+    while "step 1:" not in job.stdout.readline():
+        assert job.poll() is None
+    named = {}
+    for pid in children(job.pid):
+        words = pathlib.Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+        named[pid] = f"server {words[words.index('--index') + 1]}" if "--index" in words else f"rank {words[words.index('--rank') + 1]}"
+    victim = draw.choice(sorted(named))
+    pathlib.Path(f"/proc/{victim}/oom_score_adj").write_text("1000")
+    group.limit(group.usage() + 64 * MIB)
+    hog = subprocess.Popen([sys.executable, "-c", HOG, str(victim)], stderr=subprocess.DEVNULL, preexec_fn=group.join)
+    try:
+        out, err, status = finish(job)
+    finally:
+        hog.kill()
+        hog.wait()
+    assert (status, err) == (1, f"cs-run: {named[victim]} was killed by signal 9 (Killed): {WHY}\n")
+
+
+def test_another_kill_is_none(digits, cluster, group):
+    job = cluster.start("--spawn", *digits, "--steps", 10**9, "--metrics-every", 1, preexec_fn=group.join)
+    while "step 1:" not in job.stdout.readline():
+        assert job.poll() is None
+    os.kill(children(job.pid)[1], signal.SIGKILL)
+    _, err, status = finish(job)
+    assert status == 1 and err.endswith("was killed by signal 9 (Killed)\n"), err
