@@ -293,7 +293,8 @@ def _sort(e: Any, f: Any, factors: "list[Factor]") -> Factor:
 
 
 def _top_k(e: Any, f: Any, factors: "list[Factor]") -> Factor:
-    return factors[0] if factors[0] == 1.0 and _samples(e, f, 0) not in (None, len(shape(e.invars[0])) - 1) else UNKNOWN
+    axis = e.params.get("axis", len(shape(e.invars[0])) - 1)
+    return factors[0] if factors[0] == 1.0 and _samples(e, f, 0) not in (None, axis) else UNKNOWN
 
 
 def _gather(e: Any, f: Any, factors: "list[Factor]") -> Factor:
