@@ -21,6 +21,7 @@ from .doubling_rules import SAME, UNKNOWN, Factor, Other, shape
 from .jax_gradient import marking
 from .jaxprs import closed, inner
 from .kinds import DECIDED, LIMIT, NONE, NUMBER, PLACE, TOGETHER, Mixed, Some, worst
+from .marks import without_others
 from .places import Moved
 
 
@@ -194,7 +195,7 @@ def _compared(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any],
                 found = None if flat is None else jax.make_jaxpr(lambda *a: flat(*a))(*given)
             if found is not None and any(isinstance(c, jax.core.Tracer) for c in found.consts):
                 raise _Left
-            traces[count] = found
+            traces[count] = found if found is None or not automatic else without_others(found, batch)
         return traces[count]
 
     def between(one: int, two: int) -> "Optional[tuple[list[Value], list[Value]]]":
