@@ -1,18 +1,23 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Steps that are written for several devices, with axes that have names, or that have arguments that are no arrays: refused in one line that says what to do. With
-an axis of the step's own, as vmap makes it, they are right."""
+an axis of the step's own, as vmap makes it, or of a mesh of one device, they are right."""
 
 import functools
+import os
+import subprocess
+import sys
+import warnings
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from flax import linen
+from jax.sharding import Mesh, PartitionSpec
 
 import commsched
-from commsched.frontend import jax_arguments
+from commsched.frontend import doubling, jax_arguments
 
 RNG = np.random.default_rng(0)
 W, X, Y = np.ones(3, np.float32), RNG.normal(size=(8, 3)).astype(np.float32), RNG.normal(size=8).astype(np.float32)
@@ -67,6 +72,82 @@ def test_an_axis_of_its_own():
         return w - 0.1 * g, loss
     with commsched.transpile(step, W, X, Y, batch=(1, 2), cluster=2) as program:
         assert "cs.gradient" in program.mlir()
+
+
+MESH, ALL, OWN = Mesh(np.array(jax.devices()[:1]), ("device",)), PartitionSpec(), PartitionSpec("device")
+# Of a value, among the devices of a mesh.
+AMONG = {
+    "pmean": lambda v: jax.lax.pmean(v, "device"), "psum": lambda v: jax.lax.psum(v, "device") / jax.lax.axis_size("device"), "gathered": lambda v: jax.lax.all_gather(v, "device").mean(0),
+    "passed on": lambda v: jax.lax.ppermute(v, "device", [(0, 0)]), "of the first": lambda v: v * (1 + jax.lax.axis_index("device")), "scattered": lambda v: jax.lax.psum_scatter(v[None], "device", tiled=True)[0],
+}
+REDUCED = {"mean": (jnp.mean, False), "sum": (jnp.sum, True), "root": (lambda v: jnp.sqrt(v.mean()), True)}
+
+
+def on_a_mesh(among, reduce, whole):
+    """whole: the gradient is taken within the mesh, else of what it computes."""
+    def loss_of(w, x, y):
+        return among(reduce(per_sample(w, x, y)))
+
+    def step(w, x, y):
+        loss, g = jax.value_and_grad(loss_of)(w, x, y)
+        return w - 0.1 * among(g), loss
+    of_mesh = functools.partial(jax.shard_map, mesh=MESH, in_specs=(ALL, OWN, OWN), check_vma=False)
+    if whole:
+        return jax.jit(of_mesh(step, out_specs=(ALL, ALL)))
+
+    def beside(w, x, y):
+        loss, g = jax.value_and_grad(of_mesh(loss_of, out_specs=ALL))(w, x, y)
+        return w - 0.1 * g, loss
+    return beside
+
+
+def check_mesh(among, reduce, whole):
+    """Beside the same without a mesh, of a batch whose parts are one as the other."""
+    (reduce, other), x, y = REDUCED[reduce], np.concatenate([X[:4]] * 2), np.concatenate([Y[:4]] * 2)
+    step = on_a_mesh(AMONG[among], reduce, whole)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", commsched.MixedSamples)
+        if reduce is jnp.sum:
+            with pytest.raises(commsched.FrontEndError, match="gradients are 2 times as large"):
+                commsched.transpile(step, W, x, y, batch=(1, 2), cluster=2)
+            return
+        program = commsched.transpile(step, W, x, y, batch=(1, 2), cluster=2)
+    assert bool([c for c in caught if issubclass(c.category, commsched.MixedSamples)]) == other
+    if "COMMSCHED_BIN" in os.environ:
+        with program:
+            metrics = program.run([(x, y)] * 3)
+        w, losses = W, []
+        for _ in range(3):
+            loss, g = jax.value_and_grad(lambda w: reduce(per_sample(w, x, y)))(w)
+            w, losses = w - 0.1 * g, [*losses, loss]
+        np.testing.assert_allclose(program.params, w, rtol=1e-5)
+        np.testing.assert_allclose([m["loss"] for m in metrics], losses, rtol=1e-5)
+
+
+@pytest.mark.parametrize("among", AMONG)
+def test_a_mesh_of_one_device(among):
+    check_mesh(among, "mean", True)
+
+
+@pytest.mark.parametrize("reduce", REDUCED)
+@pytest.mark.parametrize("whole", [False, True])
+def test_means_within_a_mesh(reduce, whole):
+    check_mesh("pmean", reduce, whole)
+
+
+def test_a_fault_planted_in_a_mesh_is_found(monkeypatch):
+    monkeypatch.setattr(doubling, "_AMONG_DEVICES", set())
+    monkeypatch.delitem(doubling._INNER, "shard_map")
+    with pytest.raises((AssertionError, pytest.fail.Exception)):
+        check_mesh("pmean", "sum", True)
+
+
+def test_a_mesh_of_several_devices():
+    """Where there are several, as only another process has them."""
+    done = subprocess.run([sys.executable, "-c", "import test_device_axes as t; t.MESH = t.Mesh(t.jax.devices(), ('device',)); "
+                           "print(t.refused(t.on_a_mesh(t.AMONG['pmean'], t.jnp.mean, True), t.W, cluster=2))"], capture_output=True, text=True,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "XLA_FLAGS": "--xla_force_host_platform_device_count=4", "JAX_PLATFORMS": "cpu"})
+    assert "with a mesh of several devices, as of shard_map: a step is what one device does, is not supported" in done.stdout and "test_device_axes.py:" in done.stdout, (done.stdout, done.stderr[-2000:])
 
 
 @pytest.mark.parametrize("cluster", [1, 2])

@@ -34,7 +34,9 @@ from .places import Known, Moved, comes_again, computed, is_place
 # The operations that have another trace in them, and under which name.
 _INNER = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr", "remat": "jaxpr", "remat2": "jaxpr",
           "checkpoint": "jaxpr", "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "custom_vjp_call_jaxpr": "fun_jaxpr",
-          "custom_lin": "call_jaxpr"}
+          "custom_lin": "call_jaxpr", "shard_map": "jaxpr"}
+# Between the devices of a mesh, of which there is one.
+_AMONG_DEVICES = {"psum", "psum_invariant", "pmax", "pmin", "pvary", "pcast", "all_gather", "all_gather_invariant", "all_gather_reduced", "reduce_scatter", "all_to_all", "ppermute"}
 
 
 class _Different(Exception):
@@ -125,6 +127,8 @@ class _Walk:
             self.gradients.append(values[0])
             return [values[0]._replace(kind=NONE, known=None)]  # the mean of all parts
         if e.primitive is loss_p:
+            return values
+        if name in _AMONG_DEVICES and all(isinstance(a, str) for a in e.params["axes" if "axes" in e.params else "axis_name"]):
             return values
         reductions = of_mapped(e)
         if reductions is not None:

@@ -24,7 +24,7 @@ from .places import Known, Moved, moved, moves, own, own_rows
 
 
 _LINEAR = {"neg", "copy", "copy_p", "convert_element_type", "reduce_precision", "transpose", "squeeze", "expand_dims", "real", "imag", "stop_gradient",
-           "device_put", "optimization_barrier", "conj", "add", "sub", "add_any", "broadcast_in_dim", "complex", "name", "sharding_constraint", "stack", "tile"}
+           "device_put", "optimization_barrier", "conj", "add", "sub", "add_any", "broadcast_in_dim", "complex", "name", "sharding_constraint", "reshard", "stack", "tile"}
 _REDUCE = {"reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "reduce_xor", "argmax", "argmin"}
 _ELEMENTWISE = (_PLAIN - _REDUCE | _COMPARED | {"max", "min", "abs", "sign", "integer_pow", "sqrt", "rsqrt", "cbrt", "square", "atan2"})
 # Whose structure doubling has a rule for, which knows where samples stay apart; what they compute of one sample is linear in the first operands.
