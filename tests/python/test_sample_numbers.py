@@ -33,7 +33,7 @@ WAYS = {
 NOTHING = {
     "step": lambda s, t, n: s + 1, "falls away": lambda s, t, n: jnp.sin(s * t / t), "soft largest": lambda s, t, n: jax.nn.logsumexp(jnp.full(n, s)) - jnp.log(jnp.float32(n)),
     "a mean": lambda s, t, n: jnp.tanh(jnp.full(n, s)).mean(), "constant": lambda s, t, n: jnp.minimum(s, 8), "largest of ones": lambda s, t, n: s * jnp.ones(n).max(),
-    "one by one": lambda s, t, n: jax.lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, c[1]), (0, s))[1],
+    "one by one": lambda s, t, n: jax.lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, jnp.abs(c[1])), (0, s))[1],
 }
 # Other only for some values: found where what decides is a multiple of the number of samples, or where it is tried with them, which is about that number.
 DECIDED, TRIED = ("largest", "smallest", "clipped", "until", "from there on", "chosen"), ("itself", "of ones", "less one", "the last")

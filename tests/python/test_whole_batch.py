@@ -338,7 +338,6 @@ FAULTS = {
     "nothing is finite": ((doubling, "_of_finite", lambda e, values: None), "finite"),
     "sorts have no order": ((doubling, "order_of_sort", lambda *a: None), "largest first, mean"),
     "the largest have no order": ((doubling, "order_of_largest", lambda *a: None), "largest of all"),
-    "the largest are all": ((orders, "takes_all", lambda e: True), "no mean: at most four"),
     "all orders are one": ((mixing_rules, "then", lambda a, b: ()), "beside the sorted, mean"),
     "all weights are the same": ((orders, "uniform", lambda *a: True), "no mean: sorted, every other"),
     "micro-batches are in order": ((mixing_rules, "is_split", lambda order: False), "no mean: halves together"),

@@ -18,8 +18,8 @@ from . import trial
 from .base import left_behind
 from .doubling import Value, followed
 from .doubling_rules import SAME, UNKNOWN, Factor, Other, shape
-from .jax_gradient import marking
-from .jaxprs import closed, inner
+from .jax_gradient import gradient_p, marking
+from .jaxprs import closed, equations, inner
 from .kinds import DECIDED, LIMIT, NONE, NUMBER, PLACE, TOGETHER, Mixed, Some, worst
 from .marks import without_others
 from .places import Moved
@@ -98,6 +98,8 @@ def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any]
     try:
         gradients, outputs, traces = _compared(step, specs, batch, parts, automatic, function)
         unknown = None if gradients or outputs else "its operations are others with more samples"
+        if traces is not None and not gradients and any(e.primitive is gradient_p for e in equations(traces[0].jaxpr)):
+            unknown = unknown or "its gradients are taken within an operation that is not followed"
     except _Left as error:
         raise left_behind(f"function {function!r}" if function else "the step") from error
     except Exception as error:
