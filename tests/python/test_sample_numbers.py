@@ -172,6 +172,34 @@ def test_gradients_are_one_and_the_same_for_a_try():
     assert ["the new value of 's' is" in str(c.message) for c in caught] == [True]
 
 
+# Of a count c without a sign and the shape of the samples, as running statistics of Brax have it.
+COUNTED = {"added": lambda c, s: c + jnp.prod(jnp.asarray(s[:1])).astype(c.dtype), "added by bits": lambda c, s: (c + jnp.prod(jnp.asarray(s[:1])).astype(c.dtype)) ^ 3,
+           "features": lambda c, s: c + jnp.prod(jnp.asarray(s[1:])).astype(c.dtype), "steps": lambda c, s: c + 1}
+
+
+@pytest.mark.parametrize("how", COUNTED)
+@pytest.mark.parametrize("key", [jax.random.PRNGKey(0), jax.random.key(1)], ids=["raw", "typed"])
+def test_counts_without_a_sign(how, key):
+    def step(w, count, key, x, y):
+        loss, g = jax.value_and_grad(lambda w: ((x @ w - y) ** 2).mean())(w)
+        return w - 0.1 * g, COUNTED[how](count, x.shape), jax.random.split(key)[0], loss
+    w, _, x, y = example("state", 1.0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", commsched.MixedSamples)
+        try:
+            commsched.transpile(step, w, np.uint32(5), key, x, y, batch=(3, 4), cluster=2)
+            found = [str(c.message) for c in caught if issubclass(c.category, commsched.MixedSamples)]
+        except commsched.FrontEndError as error:
+            found = [str(error)]
+    assert len(found) == (how.startswith("added")) and all("the new value of 'count'" in text for text in found), found
+
+
+def test_faults_planted_in_counts_are_found(monkeypatch):
+    monkeypatch.setattr(trial, "_other_numbers", lambda one, two: False)
+    with pytest.raises(AssertionError):
+        test_counts_without_a_sign("added by bits", jax.random.key(1))
+
+
 # What a fault is planted in, and a case that finds it.
 FAULTS = {
     "numbers are not tried": ((trial, "by_number", lambda *a: []), "state", "remainder"),

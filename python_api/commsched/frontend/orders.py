@@ -114,7 +114,8 @@ def order_of_largest(e: Any, f: Any, kind: Any, factor: Any, known: "Optional[Kn
     """The same of a top_k that takes all."""
     if not takes_all(e) or not takes_all(f) or isinstance(factor, Place):  # of numbers of samples, the other way round
         return None
-    return order_of_sort(*(g.replace(params={"num_keys": 1}) for g in (e, f)), [kind], [factor], [known], where)
+    one, two = (g.replace(params={"num_keys": 1}) for g in (e, f))
+    return order_of_sort(one, two, [kind], [factor], [known], where)
 
 
 def geometry(e: Any, f: Any, factor: Place) -> bool:
