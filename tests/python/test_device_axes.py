@@ -61,6 +61,14 @@ def test_an_axis_of_devices(use, where, cluster):
     assert ("device" if use is USES["of another axis"] else "batch") in text.split("NameError")[1]
 
 
+def test_a_step_of_pmap():
+    @functools.partial(jax.pmap, axis_name="batch")
+    def step(w, x, y):
+        loss, g = jax.value_and_grad(lambda w: per_sample(w, x, y).mean())(w)
+        return w - 0.1 * jax.lax.pmean(g, "batch"), jax.lax.pmean(loss, "batch")
+    assert refused(step, W, cluster=2) == "the step must be what one device does, got: a function of jax.pmap"
+
+
 def test_an_axis_in_a_function_beside_the_step():
     text = refused(step_with(None, "nothing"), W, functions={"eval": (lambda w, x, y: jax.lax.pmean(per_sample(w, x, y).mean(), "batch"), W, X, Y)})
     assert text.startswith("function 'eval' must be what one device does, without axes of devices")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
+import os
 import re
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
@@ -23,6 +24,7 @@ _NOT_ALONE = {
                          "by themselves, and commsched.worker_index() is the number of one",
     "on-hashable static arg": "take all of its arguments as arrays, none as static_argnums or static_argnames: bind what is no array, as by functools.partial",
 }
+_PMAP = os.path.join("jax", "_src", "pmap.py")  # where its functions are; of a JAX before 0.9 they have a type of their own
 
 
 class NoNewValue(FrontEndError):
@@ -54,6 +56,8 @@ def check_arguments(step: Callable, names: Sequence[str], params: Any, batch: An
     count = len(names)
     if not callable(step):
         raise FrontEndError(f"step must be a function, got: {type(step).__name__}")
+    if type(step).__name__ == "PmapFunction" or getattr(getattr(step, "__code__", None), "co_filename", "").endswith(_PMAP):
+        raise FrontEndError("the step must be what one device does, got: a function of jax.pmap")
     if count == 0:
         raise FrontEndError("the step must have example arguments, got none")
     params = _position(params, "params", count)
