@@ -19,10 +19,10 @@ from .strategy import AllReduce, Strategy
 
 def _jax() -> FrontEnd:
     try:
-        from .frontend.jax_frontend import describe
+        from .frontend.jax_frontend import front_end
     except ImportError as error:
         raise FrontEndError(f"the JAX front end needs JAX: pip install 'commsched[jax]' ({error})") from error
-    return describe
+    return front_end()
 
 
 def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Cluster, None] = None, params: int = 0,

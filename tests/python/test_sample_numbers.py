@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 import commsched
-from commsched.frontend import doubling, means, trial
+from commsched.frontend import doubling, means, mixing_rules, trial
 
 FIRST, COUNT = int(os.environ.get("COMMSCHED_TEST_SEED", 0)), 12 * int(os.environ.get("COMMSCHED_TEST_TIMES", 1))
 N, PARTS = 8, 2
-VALUES = (0.05, 0.1, 0.2, 0.3, 1.0, 2.0, 3.0, 5.0, 6.0, 11.0, 40.0)
+VALUES = (0.003, 0.006, 0.05, 0.08, 0.1, 0.2, 0.3, 1.0, 2.0, 3.0, 5.0, 6.0, 11.0, 40.0)
 
 # Of the number of samples n.
 TERMS = {
@@ -27,16 +27,28 @@ TERMS = {
 WAYS = {
     "added": lambda s, t, n: s + t, "times": lambda s, t, n: s * t / 8, "largest": lambda s, t, n: jnp.maximum(s, t), "smallest": lambda s, t, n: jnp.minimum(s, t),
     "clipped": lambda s, t, n: jnp.clip(s, 0.1 * t, t), "share": lambda s, t, n: s / (s + t), "bent": lambda s, t, n: jnp.tanh(t * s / 9), "decayed": lambda s, t, n: s * 0.9 ** t,
-    "remainder": lambda s, t, n: jnp.mod(s, t), "until": lambda s, t, n: jnp.where(s < t, s + 1, s),
+    "remainder": lambda s, t, n: jnp.mod(s, t), "until": lambda s, t, n: jnp.where(s < t, s + 1, s), "from there on": lambda s, t, n: jnp.where(30 * s > t, s, 2 * s),
+    "chosen": lambda s, t, n: jax.lax.cond(30 * s > t, lambda: s, lambda: 2 * s),
 }
 NOTHING = {
     "step": lambda s, t, n: s + 1, "falls away": lambda s, t, n: jnp.sin(s * t / t), "soft largest": lambda s, t, n: jax.nn.logsumexp(jnp.full(n, s)) - jnp.log(jnp.float32(n)),
     "a mean": lambda s, t, n: jnp.tanh(jnp.full(n, s)).mean(), "constant": lambda s, t, n: jnp.minimum(s, 8), "largest of ones": lambda s, t, n: s * jnp.ones(n).max(),
+    "one by one": lambda s, t, n: jax.lax.while_loop(lambda c: c[0] < n, lambda c: (c[0] + 1, jnp.abs(c[1])), (0, s))[1],
 }
-# Other only for some values: found where it is tried with them, which is about the number of samples.
-DECIDED, TRIED = ("largest", "smallest", "clipped", "remainder", "until"), ("itself", "of ones", "less one", "the last")
-PLACES = {"state": [*WAYS, *NOTHING], "count": ["added", "largest", "smallest", "remainder", "until", "step", "constant"], "rate": ["added", "times", "smallest", "share", "bent", *NOTHING],
-          "of gradients": ["clipped", "bent", "decayed", "share", "falls away", "constant"], "loss": ["added", "times", "share", "bent", "decayed", *NOTHING]}
+# Other only for some values: found where what decides is a multiple of the number of samples, or where it is tried with them, which is about that number.
+DECIDED, TRIED = ("largest", "smallest", "clipped", "until", "from there on", "chosen"), ("itself", "of ones", "less one", "the last")
+PLACES = {"state": [*WAYS, *NOTHING], "count": ["added", "largest", "smallest", "remainder", "until", "step", "constant"],
+          "rate": ["added", "times", "smallest", "from there on", "share", "bent", *NOTHING], "of gradients": ["clipped", "bent", "decayed", "share", "falls away", "constant"],
+          "loss": ["added", "times", "share", "bent", "decayed", *DECIDED, *NOTHING]}
+
+
+def may_be_silent(way, term):
+    return way == "remainder" and term not in TRIED or way in DECIDED and term == "a loop"
+
+
+def may_be_said(place, way):
+    """Of what is the same again when it has been rounded."""
+    return place == "count" and way in DECIDED
 
 
 def update(place, way, term):
@@ -98,7 +110,7 @@ def said(place, way, term):
 
 def check(place, way, term):
     other, found = differs(place, way, term), said(place, way, term)
-    assert bool(found) == other or other and way in DECIDED and term not in TRIED, (place, way, term, found)
+    assert bool(found) == other or (may_be_silent(way, term) if other else may_be_said(place, way)), (place, way, term, found)
     assert all("samples" in text for text in found)
     return other
 
@@ -125,6 +137,9 @@ def test_what_is_said():
     found = said("state", "largest", "itself")
     assert len(found) == 1 and found[0].startswith("the new value of 's' is not a mean over the samples of the batch: tried with drawn numbers, it is another one with twice as many "
                                                    "samples. The mean of those of 2 parts is kept"), found
+    found = said("loss", "from there on", "itself")
+    assert "test_sample_numbers.py:" in found[0] and ("the gradients are not for all data a mean over the samples of the batch: what 'gt' makes is decided by the number of samples, and each of 2 "
+                                                      "parts of the batch, which has fewer, may decide otherwise for some values. Where one does, the parameters will not be") in found[0], found
     found = said("rate", "times", "root")
     assert found[0].startswith("refused: the new value of 'w' must not depend on how many samples the step is given, got: one that is other when every sample is there twice"), found
 
@@ -157,13 +172,43 @@ def test_gradients_are_one_and_the_same_for_a_try():
     assert ["the new value of 's' is" in str(c.message) for c in caught] == [True]
 
 
+# Of a count c without a sign and the shape of the samples, as running statistics of Brax have it.
+COUNTED = {"added": lambda c, s: c + jnp.prod(jnp.asarray(s[:1])).astype(c.dtype), "added by bits": lambda c, s: (c + jnp.prod(jnp.asarray(s[:1])).astype(c.dtype)) ^ 3,
+           "features": lambda c, s: c + jnp.prod(jnp.asarray(s[1:])).astype(c.dtype), "steps": lambda c, s: c + 1}
+
+
+@pytest.mark.parametrize("how", COUNTED)
+@pytest.mark.parametrize("key", [jax.random.PRNGKey(0), jax.random.key(1)], ids=["raw", "typed"])
+def test_counts_without_a_sign(how, key):
+    def step(w, count, key, x, y):
+        loss, g = jax.value_and_grad(lambda w: ((x @ w - y) ** 2).mean())(w)
+        return w - 0.1 * g, COUNTED[how](count, x.shape), jax.random.split(key)[0], loss
+    w, _, x, y = example("state", 1.0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", commsched.MixedSamples)
+        try:
+            commsched.transpile(step, w, np.uint32(5), key, x, y, batch=(3, 4), cluster=2)
+            found = [str(c.message) for c in caught if issubclass(c.category, commsched.MixedSamples)]
+        except commsched.FrontEndError as error:
+            found = [str(error)]
+    assert len(found) == (how.startswith("added")) and all("the new value of 'count'" in text for text in found), found
+
+
+def test_faults_planted_in_counts_are_found(monkeypatch):
+    monkeypatch.setattr(trial, "_other_numbers", lambda one, two: False)
+    with pytest.raises(AssertionError):
+        test_counts_without_a_sign("added by bits", jax.random.key(1))
+
+
 # What a fault is planted in, and a case that finds it.
 FAULTS = {
-    "numbers are not tried": ((trial, "by_number", lambda *a: []), "state", "largest"),
+    "numbers are not tried": ((trial, "by_number", lambda *a: []), "state", "remainder"),
+    "numbers decide nothing": ((mixing_rules, "_limit", lambda *a: False), "loss", "from there on"),
+    "numbers of turns decide": ((doubling, "LIMIT", "nothing"), "state", "one by one"),
     "only halves and doubles count": ((means, "_by_number", lambda value: None), "rate", "added", "root"),
     "what is added up is known": ((means, "_not_known", lambda value: value.kind is None), "loss", "bent"),
-    "whole numbers are all alike": ((trial, "_other_numbers", lambda one, two: False), "count", "largest"),
-    "scalars are small": ((trial, "_stand_ins", lambda one, batch, rng, scalars=None, f=trial._stand_ins: f(one, batch, rng)), "count", "until"),
+    "whole numbers are all alike": ((trial, "_other_numbers", lambda one, two: False), "count", "remainder"),
+    "scalars are small": ((trial, "_stand_ins", lambda one, batch, rng, scalars=None, f=trial._stand_ins: f(one, batch, rng)), "count", "remainder"),
     "all differs": ((trial, "_differs", lambda *a: True), "state", "soft largest"),
     "nothing is known of loops": ((doubling, "_of_number", lambda e, f: [doubling.Value(None, None)] * len(e.outvars)), "state", "added", "a loop"),
 }

@@ -30,7 +30,7 @@ OF_EACH = {
     "itself": lambda h, ids: h, "bent": lambda h, ids: jnp.tanh(h), "normed": lambda h, ids: h / jnp.sqrt(1 + (h ** 2).sum(1, keepdims=True)),
     "weighted": lambda h, ids: h * (1 + ids[:, None]), "finite": lambda h, ids: jnp.nan_to_num(h), "mapped": lambda h, ids: jax.lax.map(jnp.sin, h),
     "sorted by number": lambda h, ids: h[jnp.argsort(ids)], "largest first": lambda h, ids: h[jnp.argsort(-h[:, 0])],
-    "sorted and reversed": lambda h, ids: h[jnp.argsort(ids)][::-1],
+    "sorted and reversed": lambda h, ids: h[jnp.argsort(ids)][::-1], "largest of all": lambda h, ids: h[jax.lax.top_k(h[:, 0], len(h))[1]],
     "reversed": lambda h, ids: h[::-1], "next": lambda h, ids: h[(jnp.arange(len(h)) + 1) % len(h)], "by a matrix": lambda h, ids: jnp.eye(len(h)) @ h,
     "micro-batches": lambda h, ids: jnp.sin(h.reshape(2, -1, D)).reshape(-1, D), "scanned": scanned(lambda c, t: (c, jnp.sin(t))),
     "at its edges": lambda h, ids: jnp.pad(h.reshape(-1, 1, D), ((0, 0), (0, 0), (1, 1)), mode="edge").reshape(-1, D + 2)[:, 2:],
@@ -41,6 +41,7 @@ TOGETHER = {
     "centred by a matrix": lambda h, ids: jnp.sin((jnp.eye(len(h)) - 1 / len(h)) @ h), "running matrix": lambda h, ids: jnp.sin(jnp.tril(jnp.ones((len(h), len(h)))) @ h),
     "running": lambda h, ids: jnp.sin(jnp.cumsum(h, 0)), "beside the next": lambda h, ids: h * jnp.sin(h[(jnp.arange(len(h)) + 1) % len(h)]),
     "beside the sorted": lambda h, ids: jnp.sin(h) * h[jnp.argsort(h[:, 0])], "by rank": lambda h, ids: h * jnp.argsort(jnp.argsort(h[:, 0]))[:, None] ** 2 / 9,
+    "beside the largest": lambda h, ids: jnp.sin(h) * h[jax.lax.top_k(h[:, 0], len(h))[1]],
     "over a class": lambda h, ids: h / (1 + jax.ops.segment_sum(jnp.ones(len(h)), ids, 5)[ids])[:, None], "recurrent": scanned(lambda c, t: (jnp.tanh(c + t), c + t)),
     "mean so far": scanned(lambda c, t: (0.9 * c + t, jnp.sin(c) + t)), "of the largest": lambda h, ids: h / (1 + OUTSIDE(jnp.abs(h).max())),
     "of another": lambda h, ids: jnp.sin(h) * h[(ids * 7 + 1) % 4], "by pairs": lambda h, ids: jnp.tanh(h[:, None] - h[None]).sum(1) / len(h), "most of a class": lambda h, ids: h - jax.ops.segment_max(jnp.sin(h), ids, 5)[ids],
@@ -52,7 +53,7 @@ MEANS = {
     "if finite": lambda per, n: jnp.where(jnp.isfinite(per.mean()), per.mean(), 0.0), "sorted": lambda per, n: jnp.sort(per).mean(),
     "by a product": lambda per, n: per @ jnp.ones(n) / n, "of micro-batches": lambda per, n: jax.lax.scan(lambda c, t: (c + t.mean() / 2, None), 0.0, per.reshape(2, -1))[0],
     "one by one": lambda per, n: jax.lax.scan(lambda c, t: (c + t, None), 0.0, per)[0] / n, "of rows in a loop": lambda per, n: jax.vmap(jnp.mean)(per.reshape(2, -1)).mean(),
-    "if not infinite": lambda per, n: jnp.where(jnp.isinf(per.mean()), 0.0, per.mean()),
+    "if not infinite": lambda per, n: jnp.where(jnp.isinf(per.mean()), 0.0, per.mean()), "largest of all": lambda per, n: jax.lax.top_k(per, n)[0].mean(),
 }
 NO_MEANS = {
     "sum": lambda per, n: per.sum(), "over a constant": lambda per, n: per.sum() / 256, "some of a batch": lambda per, n: per[:10].mean(), "a part": lambda per, n: per[:4].sum() / min(n, 4),
@@ -63,6 +64,7 @@ NO_MEANS = {
     "one micro-batch": lambda per, n: per.reshape(2, -1)[0].mean(), "the last micro-batch": lambda per, n: jnp.tanh(per).reshape(-1, 2, n // 2)[0, -1].mean(),
     "neighbours": lambda per, n: (per * jnp.roll(per, 1)).mean(), "over root": lambda per, n: per.sum() / n ** 0.5, "by pairs": lambda per, n: ((per[:, None] - per[None]) ** 2).mean(),
     "sorted, every other": lambda per, n: (jnp.sort(per) * (jnp.arange(n) % 2)).mean(), "halves together": lambda per, n: jnp.sin(per.reshape(2, -1).sum(0)).mean(),
+    "at most four": lambda per, n: jax.lax.top_k(per, min(n, 4))[0].mean(), "largest by place": lambda per, n: (jax.lax.top_k(per, n)[0] * jnp.linspace(0, 1, n)).mean(),
 }
 
 
@@ -335,6 +337,7 @@ FAULTS = {
     "all traces are alike": ((means, "alike", lambda one, two: True), "no mean: some of a batch"),
     "nothing is finite": ((doubling, "_of_finite", lambda e, values: None), "finite"),
     "sorts have no order": ((doubling, "order_of_sort", lambda *a: None), "largest first, mean"),
+    "the largest have no order": ((doubling, "order_of_largest", lambda *a: None), "largest of all"),
     "all orders are one": ((mixing_rules, "then", lambda a, b: ()), "beside the sorted, mean"),
     "all weights are the same": ((orders, "uniform", lambda *a: True), "no mean: sorted, every other"),
     "micro-batches are in order": ((mixing_rules, "is_split", lambda order: False), "no mean: halves together"),

@@ -24,17 +24,19 @@ from . import loops, orders
 from .doubling_rules import SAME, UNKNOWN, ZERO, Factor, Other, Place, common, constant, dimension_of_samples, of_mapped, result, shape
 from .jax_gradient import gradient_p, loss_p
 from .jaxprs import closed
-from .kinds import EACH, NONE, SUM, Blend, Kind, Mixed, Placed, Some, decided, joined
+from .kinds import EACH, LIMIT, NONE, SUM, Blend, Kind, Mixed, Placed, Some, decided, joined
 from .mixing_rules import in_order
 from .mixing_rules import result as kind_of_result
-from .orders import Shuffled, by_order, factor_of, geometry, inverse, is_drawn, joined_again, order_of_sort, reshaped, split, then, tiled
+from .orders import Shuffled, by_order, factor_of, geometry, inverse, is_drawn, joined_again, order_of_largest, order_of_sort, reshaped, split, then, tiled
 from .places import Known, Moved, comes_again, computed, is_place
 
 
 # The operations that have another trace in them, and under which name.
 _INNER = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_call": "call_jaxpr", "remat": "jaxpr", "remat2": "jaxpr",
           "checkpoint": "jaxpr", "custom_jvp_call": "call_jaxpr", "custom_vjp_call": "call_jaxpr", "custom_vjp_call_jaxpr": "fun_jaxpr",
-          "custom_lin": "call_jaxpr"}
+          "custom_lin": "call_jaxpr", "shard_map": "jaxpr"}
+# Between the devices of a mesh, of which there is one.
+_AMONG_DEVICES = {"psum", "psum_invariant", "pmax", "pmin", "pvary", "pcast", "all_gather", "all_gather_invariant", "all_gather_reduced", "reduce_scatter", "all_to_all", "ppermute"}
 
 
 class _Different(Exception):
@@ -126,6 +128,8 @@ class _Walk:
             return [values[0]._replace(kind=NONE, known=None)]  # the mean of all parts
         if e.primitive is loss_p:
             return values
+        if name in _AMONG_DEVICES and all(isinstance(a, str) for a in e.params["axes" if "axes" in e.params else "axis_name"]):
+            return values
         reductions = of_mapped(e)
         if reductions is not None:
             return [x for one, two, v in zip(reductions, of_mapped(f) or (), values, strict=True) for x in self.equation(one, two, [v])]
@@ -146,7 +150,7 @@ class _Walk:
         if name == "custom_linear_solve":
             return self.solved(e, f, values)
         factors, kinds, known = [v.factor for v in values], [v.kind for v in values], [v.known for v in values]
-        if name == "sort" or by_order(e, factors):
+        if name in ("sort", "top_k") or by_order(e, factors):
             ordered = self.ordered(e, f, values)
             if ordered is not None:
                 return ordered
@@ -184,30 +188,35 @@ class _Walk:
     def ordered(self, e: Any, f: Any, values: "list[Value]") -> "Optional[list[Value]]":
         """Of a sort along the samples, or of what takes or sets them in such an order; None if it is something else."""
         factors, kinds, known = [v.factor for v in values], [v.kind for v in values], [v.known for v in values]
-        if e.primitive.name != "sort":
+        name = e.primitive.name
+        if name not in ("sort", "top_k"):
             at = factors[1]
             if not isinstance(at, Place) or not geometry(e, f, at):
                 return None
             of = 0 if e.primitive.name == "gather" else 2
             same = orders.uniform(e.invars[of], f.invars[of], factors[of], known[of])
             kind = in_order(kinds[of], at.order if of == 0 else inverse(at.order), e, f, same)
-            if e.primitive.name in ("scatter-add", "scatter_add"):
+            if name in ("scatter-add", "scatter_add"):
                 kind = joined([kinds[0], kind], e)
             return [Value(factor_of(e, factors) if orders.to_be_expected([at], kind) else UNKNOWN, kind)]
-        order = order_of_sort(e, f, kinds, factors, known, tuple(self.path))
+        order = (order_of_sort(e, f, kinds, factors, known, tuple(self.path)) if name == "sort" else
+                 order_of_largest(e, f, kinds[0], factors[0], known[0], tuple(self.path)))
         if order is None:
             return None
+
+        def of_places(own: "tuple[Any, ...]") -> Value:
+            found = then(own, order or ())
+            return Value(Place(-1, found), NONE if found and is_drawn(found) else Mixed(e) if found else Placed(e))
 
         def of_operand(i: int) -> Value:
             place = factors[i]
             if isinstance(place, Place):
-                found = then(place.order, order or ())
-                return Value(Place(-1, found), NONE if found and is_drawn(found) else Mixed(e) if found else Placed(e))
-            if i < e.params["num_keys"] and kinds[i] == NONE:
+                return of_places(place.order)
+            if i < e.params.get("num_keys", 1) and kinds[i] == NONE:
                 return Value(factors[i], None)  # random numbers from the smallest to the largest
             kind = in_order(kinds[i], order, e, f, orders.uniform(e.invars[i], f.invars[i], factors[i], known[i]))
             return Value(factors[i] if orders.to_be_expected([Place(-1, order or ())], kind) else UNKNOWN, kind)
-        return [of_operand(i) for i in range(len(values))]
+        return [of_operand(i) for i in range(len(values))] + ([of_places(())] if name == "top_k" else [])
 
     def scan(self, e: Any, f: Any, values: "list[Value]") -> "list[Value]":
         consts, carried = e.params["num_consts"], e.params["num_carry"]
@@ -263,7 +272,7 @@ class _Walk:
             del self.gradients[before:]
             go = self.run(e.params["cond_jaxpr"], f.params["cond_jaxpr"], [*values[:tested], *carry])[0]
             if isinstance(go.kind, Mixed):
-                return [Value(UNKNOWN, go.kind)] * len(carry)
+                return [Value(UNKNOWN, go.kind if go.kind.why != LIMIT else None)] * len(carry)  # such as once for each sample
             if go.kind == SUM or isinstance(go.kind, Blend):
                 return [Value(UNKNOWN, Mixed(e))] * len(carry)
             out = self.run(e.params["body_jaxpr"], f.params["body_jaxpr"], [*values[tested:tested + consts], *carry])

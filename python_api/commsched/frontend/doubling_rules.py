@@ -31,7 +31,7 @@ SAME = (1.0, ZERO)
 
 # Of their first operand what it is times a factor; the shapes say where samples are.
 _LINEAR = {"neg", "copy", "copy_p", "convert_element_type", "reduce_precision", "transpose", "squeeze", "expand_dims", "real", "imag", "abs",
-           "stop_gradient", "device_put", "optimization_barrier", "conj", "rev", "name", "sharding_constraint"}
+           "stop_gradient", "device_put", "optimization_barrier", "conj", "rev", "name", "sharding_constraint", "reshard"}
 _ADDED = {"add", "sub", "add_any"}
 _EQUAL = {"max", "min", "atan2", "complex"}  # operands must have one factor, which the result has
 _COMPARED = {"eq", "ne", "lt", "le", "gt", "ge"}
@@ -293,7 +293,8 @@ def _sort(e: Any, f: Any, factors: "list[Factor]") -> Factor:
 
 
 def _top_k(e: Any, f: Any, factors: "list[Factor]") -> Factor:
-    return factors[0] if factors[0] == 1.0 and _samples(e, f, 0) not in (None, len(shape(e.invars[0])) - 1) else UNKNOWN
+    axis = e.params.get("axis", len(shape(e.invars[0])) - 1)
+    return factors[0] if factors[0] == 1.0 and _samples(e, f, 0) not in (None, axis) else UNKNOWN
 
 
 def _gather(e: Any, f: Any, factors: "list[Factor]") -> Factor:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import contextlib
 import operator
+import os
 import re
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
@@ -16,7 +17,14 @@ from ..errors import FrontEndError
 from .located import first_failure
 
 
-_OTHER_TRACE = re.compile("from (a )?different trace level")
+# What JAX, or a library, says of a function that is not for one device alone, and what it must be.
+_NOT_ALONE = {
+    "from (a )?different trace level": "not read or change a module beside its arguments in place: make it an argument, and return it",
+    "unbound axis name": "be what one device does, without axes of devices (pmean, psum, axis_index): gradients, metrics and state are averaged over the workers "
+                         "by themselves, and commsched.worker_index() is the number of one",
+    "on-hashable static arg": "take all of its arguments as arrays, none as static_argnums or static_argnames: bind what is no array, as by functools.partial",
+}
+_PMAP = os.path.join("jax", "_src", "pmap.py")  # where its functions are; of a JAX before 0.9 they have a type of their own
 
 
 class NoNewValue(FrontEndError):
@@ -48,6 +56,8 @@ def check_arguments(step: Callable, names: Sequence[str], params: Any, batch: An
     count = len(names)
     if not callable(step):
         raise FrontEndError(f"step must be a function, got: {type(step).__name__}")
+    if type(step).__name__ == "PmapFunction" or getattr(getattr(step, "__code__", None), "co_filename", "").endswith(_PMAP):
+        raise FrontEndError("the step must be what one device does, got: a function of jax.pmap")
     if count == 0:
         raise FrontEndError("the step must have example arguments, got none")
     params = _position(params, "params", count)
@@ -135,15 +145,15 @@ def _works(function: Callable[[], Any]) -> bool:
 
 
 @contextlib.contextmanager
-def _own_objects() -> Iterator[None]:
-    """Around the tracing of a step: what Flax NNX says of a module that is changed in place where it was not made."""
+def explained(what: str) -> Iterator[None]:
+    """Around the tracing of what the user has written, such as "the step": what it must be, where JAX says something else."""
     try:
         yield
     except Exception as error:
-        if isinstance(error, FrontEndError) or not _OTHER_TRACE.search(str(error)):
+        must = next((m for said, m in _NOT_ALONE.items() if re.search(said, str(error))), None)
+        if must is None or isinstance(error, FrontEndError):
             raise
-        raise FrontEndError("the step must not read or change a module beside its arguments in place: make it an argument, and return it; got: "
-                            f"{type(error).__name__}: {first_failure(error)}") from error
+        raise FrontEndError(f"{what} must {must}; got: {type(error).__name__}: {first_failure(error)}") from error
 
 
 @contextlib.contextmanager
@@ -163,7 +173,7 @@ def forgotten_batch(names, shapes, params: int, batch: Sequence[int], constant: 
                 f"{', '.join(repr(names[b]) for b in batch) or 'nothing'}; name it in batch=, or in constant= if every "
                 "worker is to see all of it")
     try:
-        with _own_objects():
+        with explained("the step"):
             yield
     except NoNewValue as error:
         if error.position not in _like_batches(shapes, others, batch):

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import inspect
 import os
 import re
@@ -13,11 +14,16 @@ from typing import Any, Callable, Mapping, Optional, Sequence
 import jax
 import numpy as np
 
+try:
+    from jax import enable_x64
+except ImportError:  # before JAX 0.8
+    from jax.experimental import enable_x64
+
 from ..errors import FrontEndError
-from .base import BatchArgument, Description, Slot, check_part
+from .base import BatchArgument, Description, FrontEnd, Slot, check_part
 from .means import check_mean
-from .jax_arguments import carried_meant, changed, check_arguments, check_functions, forgotten_batch, objects_of
-from .jax_gradient import marking
+from .jax_arguments import carried_meant, changed, check_arguments, check_functions, explained, forgotten_batch, objects_of
+from .jax_gradient import marking, trace_anew
 from .jax_leaves import Leaves
 from .jax_results import Match, metrics
 from .jax_worker import numbering
@@ -109,17 +115,30 @@ def _lower(flat: Callable, specs):
 def _lower_step(flat: Callable, specs):
     """The module, and whether the user marks gradients: then it is traced a second time, with only those marks."""
     def attempt(automatic):
+        trace_anew()
         with marking(automatic) as state:
             module = _lower(lambda *a: flat(*a), specs)
         return module, state.explicit
     module, explicit = attempt(True)
-    if not explicit and "@cs.gradient" not in str(module):
-        jax.clear_caches()  # functions jitted and traced before are in the way
-        module, explicit = attempt(True)
     if explicit:
-        jax.clear_caches()
         module, _ = attempt(False)
     return module, explicit
+
+
+def front_end() -> FrontEnd:
+    """describe(), with numbers of 64 bits or without, as they are now: a program is also described, and given batches, when that is another matter."""
+    now = bool(jax.config.jax_enable_x64)
+
+    def as_now(function: Callable) -> Callable:
+        def called(*arguments, **more):
+            with enable_x64(now):
+                return function(*arguments, **more)
+        return called
+
+    def described(*arguments, **more) -> Description:
+        found = as_now(describe)(*arguments, **more)
+        return dataclasses.replace(found, flatten=as_now(found.flatten), restore=as_now(found.restore))
+    return described
 
 
 def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequence[int] = (-1,), workers: int = 1,
@@ -267,7 +286,8 @@ def _other(name, function, examples, carried, of_step, slots, kind_of, workers, 
     def flat(*values):
         out, results[:] = metrics(function(*_unflatten(leaves, values, empty)))
         return out
-    module = _lower(flat, specs)
+    with explained(f"function {name!r}"):
+        module = _lower(flat, specs)
     names_of_results = list(results)
     check_mean(lambda _: flat, specs, [kind == "batch" for kind, _ in kinds], workers * devices, False, lambda: [("metric", n) for n in names_of_results], line_of, name)
     spec = FunctionSpec(name, kinds, [("metric", n) for n in results], False, samples.pop() if samples else None)

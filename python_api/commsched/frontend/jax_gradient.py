@@ -11,6 +11,7 @@ jits. Everywhere else, and outside tracing, it is nothing.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import threading
 from typing import Any, Callable
 
@@ -25,9 +26,14 @@ class _State(threading.local):
     automatic = False  # mark what value_and_grad returns
     lowering = False   # write the mark into StableHLO
     explicit = False   # the user marked something
+    traces = 0         # which of what JAX has traced before is used again
 
 
 _state = _State()
+# What JAX has traced while it had another number is traced again: functions that the user has jitted and run before have no marks.
+_traces = getattr(jax, "make_user_context", None) and jax.make_user_context(0)
+_numbers = itertools.count(1)
+_patched = threading.RLock()  # what is patched, all threads have
 
 gradient_p = Primitive("cs_gradient")
 gradient_p.def_impl(lambda gradient, value: gradient)
@@ -127,22 +133,31 @@ def grad(fun: Callable, argnums=0, has_aux: bool = False, **more) -> Callable:
     return wrapped
 
 
+def trace_anew() -> None:
+    """From now on, this thread uses nothing again in marking() that was traced before."""
+    if _traces is None:  # of a JAX before 0.7
+        jax.clear_caches()
+    else:
+        _state.traces = next(_numbers)
+
+
 @contextlib.contextmanager
 def marking(automatic: bool):
     """Marks gradients, automatically too if asked to, and lets them reach StableHLO.
 
     Yields an object whose .explicit tells at the end if the user marked anything.
     """
-    restore = _patch()
-    saved = (_state.automatic, _state.lowering, _state.explicit)
-    _state.automatic, _state.lowering, _state.explicit = automatic, True, False
-    try:
-        yield _state
-    finally:
-        explicit = _state.explicit
-        _state.automatic, _state.lowering, _ = saved
-        _state.explicit = explicit
-        restore()
+    with _patched, contextlib.nullcontext() if _traces is None else _traces(_state.traces):
+        restore = _patch()
+        saved = (_state.automatic, _state.lowering, _state.explicit)
+        _state.automatic, _state.lowering, _state.explicit = automatic, True, False
+        try:
+            yield _state
+        finally:
+            explicit = _state.explicit
+            _state.automatic, _state.lowering, _ = saved
+            _state.explicit = explicit
+            restore()
 
 
 def _patch() -> Callable[[], None]:

@@ -34,7 +34,7 @@ def unwrapped(value: Any) -> Any:
 
 def wrapped(value: Any, name: Optional[str]) -> Any:
     """The key with this data; anything else (name None) as it is."""
-    return value if name is None else jax.random.wrap_key_data(jax.numpy.asarray(value), impl=name)
+    return value if name is None else jax.random.wrap_key_data(value if isinstance(value, jax.Array) else jax.device_put(value), impl=name)
 
 
 def type_of(value: Any) -> tuple[tuple[int, ...], Any]:

@@ -86,6 +86,8 @@ def _array(leaf, what: str) -> np.ndarray:
         return jax_keys.data(leaf)
     if isinstance(leaf, jax.ShapeDtypeStruct):
         return np.zeros(leaf.shape, jax.dtypes.canonicalize_dtype(leaf.dtype))
+    if isinstance(leaf, np.ma.MaskedArray):
+        raise FrontEndError(f"argument '{what}' must be an array without a mask, got: {type(leaf).__name__}")
     try:
         array = np.asarray(leaf)
     except Exception:  # jax explains it in many ways

@@ -14,14 +14,18 @@ TOGETHER = "together"  # several samples, or all, have a part in it in another w
 PLACE = "place"        # samples have a part in it by their places
 NUMBER = "number"      # it is other where there are more samples, and no multiple
 DECIDED = "decided"    # sums over the samples decide which of several functions it is: it is other where those of a part decide otherwise
+LIMIT = "limit"        # as DECIDED, by the number of samples
 
 
 class Mixed(NamedTuple):
-    """None of the others; `by` is the equation that made it so, by what of `why`. of: what it is where a part decides as the whole batch does, if DECIDED."""
+    """None of the others; `by` is the equation that made it so, by what of `why`. of: what it is where a part decides as the whole batch does, if it is decided."""
 
     by: Any
     why: str = TOGETHER
     of: Any = None
+
+    def is_decided(self) -> bool:
+        return self.why in (DECIDED, LIMIT)
 
 
 NONE = "none"  # the same for any batch of this size; it may differ from row to row, if it comes again with every part
@@ -64,21 +68,21 @@ Kind = Union[str, Blend, Placed, Shifted, Some, Moved, Shuffled, Mixed, None]
 def worst(kinds: Sequence[Kind]) -> "Optional[Mixed]":
     """Of those that are Mixed, one that is so for any data, if there is one."""
     mixed = [k for k in kinds if isinstance(k, Mixed)]
-    return next((k for k in mixed if k.why != DECIDED), mixed[0] if mixed else None)
+    return next((k for k in mixed if not k.is_decided()), mixed[0] if mixed else None)
 
 
 def decided(by: Kind, of: Kind) -> Kind:
     """Of one of several functions, whose joined kind is `of`; by: of what chooses."""
-    if not isinstance(by, Mixed) or by.why != DECIDED:
+    if not isinstance(by, Mixed) or not by.is_decided():
         return by
-    return of if isinstance(of, Mixed) and of.why != DECIDED else by._replace(of=of.of if isinstance(of, Mixed) else of)
+    return of if isinstance(of, Mixed) and not of.is_decided() else by._replace(of=of.of if isinstance(of, Mixed) else of)
 
 
 def joined(kinds: Sequence[Kind], by: Any) -> Kind:
     """Of a linear function of values of these kinds."""
     mixed = worst(kinds)
     if mixed is not None:
-        return mixed if mixed.why != DECIDED else mixed._replace(of=joined([k.of if isinstance(k, Mixed) else k for k in kinds], by))
+        return mixed if not mixed.is_decided() else mixed._replace(of=joined([k.of if isinstance(k, Mixed) else k for k in kinds], by))
     if None in kinds:
         return None
     found = sorted({k for k in kinds if isinstance(k, str) and k != NONE})

@@ -18,9 +18,10 @@ from . import trial
 from .base import left_behind
 from .doubling import Value, followed
 from .doubling_rules import SAME, UNKNOWN, Factor, Other, shape
-from .jax_gradient import marking
-from .jaxprs import closed, inner
-from .kinds import DECIDED, NONE, NUMBER, PLACE, TOGETHER, Mixed, Some, worst
+from .jax_gradient import gradient_p, marking
+from .jaxprs import closed, equations, inner
+from .kinds import DECIDED, LIMIT, NONE, NUMBER, PLACE, TOGETHER, Mixed, Some, worst
+from .marks import without_others
 from .places import Moved
 
 
@@ -66,6 +67,10 @@ def _by_number(value: Value) -> Optional[str]:
     return f"{value.factor:g} times as large" if isinstance(value.factor, float) else "other"
 
 
+def _limited(value: Value) -> bool:
+    return isinstance(value.kind, Mixed) and value.kind.why == LIMIT
+
+
 def _not_known(value: Value) -> bool:
     """Whether it may be another one for all that is known: as samples make it, or their number."""
     return value.kind is None or value.factor is UNKNOWN and _mixed(value) is None
@@ -93,6 +98,8 @@ def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any]
     try:
         gradients, outputs, traces = _compared(step, specs, batch, parts, automatic, function)
         unknown = None if gradients or outputs else "its operations are others with more samples"
+        if traces is not None and not gradients and any(e.primitive is gradient_p for e in equations(traces[0].jaxpr)):
+            unknown = unknown or "its gradients are taken within an operation that is not followed"
     except _Left as error:
         raise left_behind(f"function {function!r}" if function else "the step") from error
     except Exception as error:
@@ -101,7 +108,7 @@ def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any]
     _refuse(gradients, made, parts, number)
     job = current()
     if job is None or job.rank == 0:
-        asked = [i for i, (_, v) in enumerate(made) if v.kind == NONE and v.factor is UNKNOWN]
+        asked = [i for i, (_, v) in enumerate(made) if (v.kind == NONE or _limited(v)) and v.factor is UNKNOWN]
         numbers = trial.by_number(*traces, batch, asked) if traces is not None and asked else []
         _warn(gradients, made, unknown, lambda: trial.differing(*traces, batch) if traces is not None else None, numbers, parts, locate, function)
 
@@ -134,7 +141,7 @@ def _warn(gradients: "Sequence[Value]", made: "Sequence[tuple[tuple[str, str], V
     def warn_mixed(mixed: Mixed, what: str, then: str) -> None:
         place = locate(mixed.by) if locate is not None and mixed.by is not None else None
         name = mixed.by.params.get("name", mixed.by.primitive.name) if mixed.by is not None else "a constant"
-        where_one_does = mixed.why == DECIDED
+        where_one_does = mixed.is_decided()
         warn(what, f"what '{name}' makes {_WHY[mixed.why].format(parts=parts)}", f"Where one does, t{then[1:]}" if where_one_does else then,
              "not for all data a" if where_one_does else "not a", place)
     another, reported = "The parameters will not be those of one device on the whole batch", f"The mean of those of {parts} parts is reported"
@@ -155,7 +162,7 @@ def _warn(gradients: "Sequence[Value]", made: "Sequence[tuple[tuple[str, str], V
         why = f"it is {larger} when every sample is there twice" if larger else _TRIED if i in numbers else None
         if role != "metric":
             if role == "updates" and mixed is None and (of or why):
-                kept.setdefault(of or why, []).append(name)
+                kept.setdefault(why if why and _limited(value) else of or why, []).append(name)
             continue
         what = f"the metric '{name}'{f' of function {function!r}' if function else ''} is"
         if why is not None:
@@ -190,32 +197,23 @@ def _compared(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any],
                 found = None if flat is None else jax.make_jaxpr(lambda *a: flat(*a))(*given)
             if found is not None and any(isinstance(c, jax.core.Tracer) for c in found.consts):
                 raise _Left
-            traces[count] = found
+            traces[count] = found if found is None or not automatic else without_others(found, batch)
         return traces[count]
 
-    def between(one: int, two: int, marks: Optional[int]) -> "Optional[tuple[list[Value], list[Value]]]":
-        """None if one of them is not known. marks: of gradients that there are, if that is known."""
+    def between(one: int, two: int) -> "Optional[tuple[list[Value], list[Value]]]":
+        """None if one of them is not known."""
         first, second = traced(one), traced(two)
-        if first is None or second is None:
-            return None
-        found = followed(first, second)
-        if function is None and (len(found[0]) != marks if marks is not None else not found[0]):
-            jax.clear_caches()  # functions that were traced with so many samples before have no marks
-            traces.clear()
-            first, second = traced(one), traced(two)
-            assert first is not None and second is not None
-            found = followed(first, second)
-        return found
-    found = between(1, 2, None)
+        return None if first is None or second is None else followed(first, second)
+    found = between(1, 2)
     if found is None:
         return [], [], None
     both = traces[1], traces[2]
     if not found[function is not None]:  # another step with so few samples, such as x[:4] of 4, or what is broadcast of 1
-        found = between(2, 4, None) or found
+        found = between(2, 4) or found
     try:
         one, whole = traced(1), traced(parts)
         # Such as x[:100] of parts with 8: with as many samples as one device has.
-        more = between(parts, 2 * parts, len(found[0])) if one is not None and whole is not None and not alike(one, whole) else None
+        more = between(parts, 2 * parts) if one is not None and whole is not None and not alike(one, whole) else None
     except Exception:  # so many samples are too many for it
         more = None
     gradients, results = found if more is None else (_worse(found[0], more[0]), _worse(found[1], more[1]))
@@ -225,6 +223,7 @@ def _compared(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any],
 _WHY = {TOGETHER: "depends on several samples together, and each of {parts} parts of the batch has its own",
         PLACE: "depends on the places of samples in the batch, and each of {parts} parts of the batch begins with the first place",
         DECIDED: "is decided by several samples together, and each of {parts} parts of the batch, which decides by its own, may decide otherwise for some data",
+        LIMIT: "is decided by the number of samples, and each of {parts} parts of the batch, which has fewer, may decide otherwise for some values",
         NUMBER: "of values that become smaller or larger with the number of samples is no multiple of what it would make of the whole batch"}
 
 

@@ -17,14 +17,14 @@ import numpy as np
 
 from .doubling_rules import _COMPARED, _PLAIN, _RULES, SAME, ZERO, Other, Place, dimension_of_samples, shape
 from . import orders, places
-from .kinds import (DECIDED, EACH, NONE, NUMBER, PLACE, SUM, Blend, Kind, Mixed, Placed, Shifted, Some, added_up, bent, brought_together, decided,
+from .kinds import (DECIDED, EACH, LIMIT, NONE, NUMBER, PLACE, SUM, Blend, Kind, Mixed, Placed, Shifted, Some, added_up, bent, brought_together, decided,
                     joined, product, worst)
 from .orders import Shuffled, is_drawn, is_split, then
 from .places import Known, Moved, moved, moves, own, own_rows
 
 
 _LINEAR = {"neg", "copy", "copy_p", "convert_element_type", "reduce_precision", "transpose", "squeeze", "expand_dims", "real", "imag", "stop_gradient",
-           "device_put", "optimization_barrier", "conj", "add", "sub", "add_any", "broadcast_in_dim", "complex", "name", "sharding_constraint", "stack", "tile"}
+           "device_put", "optimization_barrier", "conj", "add", "sub", "add_any", "broadcast_in_dim", "complex", "name", "sharding_constraint", "reshard", "stack", "tile"}
 _REDUCE = {"reduce_max", "reduce_min", "reduce_prod", "reduce_and", "reduce_or", "reduce_xor", "argmax", "argmin"}
 _ELEMENTWISE = (_PLAIN - _REDUCE | _COMPARED | {"max", "min", "abs", "sign", "integer_pow", "sqrt", "rsqrt", "cbrt", "square", "atan2"})
 # Whose structure doubling has a rule for, which knows where samples stay apart; what they compute of one sample is linear in the first operands.
@@ -39,6 +39,7 @@ _BENT = {"clamp", "max", "min", "tanh", "sin", "cos", "tan", "asin", "acos", "at
 
 # Of a sum: one function of it below a bound, and another one above.
 _DECIDE = _COMPARED | {"max", "min", "clamp", "sign", "abs"}
+_LIMITS = _DECIDE - {"sign", "abs", "eq", "ne"}
 
 
 _SCATTERS = {f"scatter{c}{of}" for c in "-_" for of in ("add", "mul", "min", "max")}
@@ -285,13 +286,19 @@ def _other_for_more(e: Any, factors: Sequence[Any], found: Any) -> bool:
     return e.primitive.name in _BENT and found is None and known and any(x not in SAME for x in factors)
 
 
+def _limit(e: Any, factors: Sequence[Any], known: "Sequence[Optional[Known]]") -> bool:
+    """Whether values of which one is larger as the number of samples is, and another is not, decide something. Of two that no argument has a part in, it is known what."""
+    certain = {x for x in factors if isinstance(x, (float, Other)) and x != ZERO}
+    return e.primitive.name in _LIMITS and len(certain) > 1 and all(isinstance(x, (float, Other)) for x in factors) and (not known or None in known)
+
+
 def result(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "Sequence[Optional[Known]]" = (), factor: Any = 1.0,
            index: int = 0) -> Kind:
     """Of the results of an equation, or the one of this index, which stands in one trace as `e` and in that of twice the samples as `f`; kinds, factors (of doubling.py), known: of
     its operands; factor: of the results."""
     name = e.primitive.name
     mixed = worst(kinds)
-    if mixed is not None and mixed.why == DECIDED:
+    if mixed is not None and mixed.is_decided():
         return decided(mixed, result(e, f, [k.of if isinstance(k, Mixed) else k for k in kinds], factors, known, factor, index))
     if mixed is not None:  # whatever the others are
         return mixed
@@ -300,6 +307,8 @@ def result(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "
     if name == "reshape" and (kinds[0] == SUM or isinstance(kinds[0], Blend)):
         return kinds[0]  # wherever they stand then
     if all(k == NONE for k in kinds):
+        if _limit(e, factors, known):
+            return Mixed(e, LIMIT, NONE)
         samples = dimension_of_samples(shape(e.outvars[0]), shape(f.outvars[0]))
         chosen = name in ("slice", "dynamic_slice", "gather", "split") and samples is not None and samples >= 0 and factor is None
         return Placed(e) if chosen and all(dimension_of_samples(shape(v), shape(w)) == -1 for v, w in zip(e.invars[:1], f.invars[:1])) else NONE

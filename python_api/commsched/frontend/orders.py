@@ -105,6 +105,19 @@ def order_of_sort(e: Any, f: Any, kinds: Sequence[Any], factors: Sequence[Any], 
     return ((where, True, False),)
 
 
+def takes_all(e: Any) -> bool:
+    """Of a top_k."""
+    return bool(shape(e.invars[0]) == (e.params["k"],))
+
+
+def order_of_largest(e: Any, f: Any, kind: Any, factor: Any, known: "Optional[Known]", where: Any) -> "Optional[tuple[Any, ...]]":
+    """The same of a top_k that takes all."""
+    if not takes_all(e) or not takes_all(f) or isinstance(factor, Place):  # of numbers of samples, the other way round
+        return None
+    one, two = (g.replace(params={"num_keys": 1}) for g in (e, f))
+    return order_of_sort(one, two, [kind], [factor], [known], where)
+
+
 def geometry(e: Any, f: Any, factor: Place) -> bool:
     """Whether a gather or scatter takes whole rows by these numbers of samples."""
     own = Place(factor.column)

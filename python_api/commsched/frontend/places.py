@@ -21,7 +21,7 @@ from .doubling_rules import _ADDED, _COMPARED, _EQUAL, _LINEAR, _PLAIN, _RULES, 
 _MOST = 1 << 22  # elements of what is computed
 # Not the same in every run, on every worker.
 _DRAWN = {n for n in _PLAIN if n.startswith(("random", "threefry", "cs_"))}
-_COMPUTED = (_LINEAR | _ADDED | _EQUAL | _COMPARED | _PLAIN | set(_RULES) | {"cumprod", "split", "scatter-mul", "scatter_mul", "scatter-min", "scatter_min", "scatter-max", "scatter_max"}) - _DRAWN
+_COMPUTED = (_LINEAR | _ADDED | _EQUAL | _COMPARED | _PLAIN | set(_RULES) | {"cumprod", "reduce_prod", "split", "scatter-mul", "scatter_mul", "scatter-min", "scatter_min", "scatter-max", "scatter_max"}) - _DRAWN
 _JOINS = ("pad", "concatenate", "scatter", "dynamic_update_slice")
 _ADDS = ("scatter-add", "scatter_add")
 _MOVES = (*_JOINS, "slice", "rev", "dynamic_slice", "gather", "split")

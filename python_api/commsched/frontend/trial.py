@@ -154,8 +154,8 @@ def _with_gradients(trace: ClosedJaxpr, arguments: Sequence[Any], gradients: Seq
 
 
 def _other_numbers(one: Any, two: Any) -> bool:
-    """Of whole numbers. Those of 32 bits without a sign are random keys' data, as a rule."""
-    whole = jax.dtypes.issubdtype(two.dtype, np.integer) and two.dtype != np.uint32 or two.dtype == np.bool_
+    """Of whole numbers. Several of 32 bits without a sign are random keys' data, as a rule."""
+    whole = jax.dtypes.issubdtype(two.dtype, np.integer) and (two.dtype != np.uint32 or not two.ndim) or two.dtype == np.bool_
     return bool(whole and one.shape == two.shape and (np.asarray(one) != np.asarray(two)).any())
 
 

@@ -47,10 +47,29 @@ def _custom_call(w: Walker, op):
         w.set(op, worker_index(w))
     elif target in ("Sharding", "annotate_device_placement"):
         w.set(op, *w.operands(op))
+    elif target.startswith("SPMD"):
+        w.refuse(op, _SEVERAL)
     else:
         w.refuse(op, f"target @{target}" + (
             ", a call of Python while the step runs (jax.debug.print, pure_callback, io_callback; error_if of Equinox and Diffrax, which "
             "EQX_ON_ERROR=nan does without)," if "callback" in target else ""))
+
+
+_SEVERAL = "a mesh of several devices, as of shard_map: a step is what one device does,"
+
+
+@handles("stablehlo.all_reduce", "stablehlo.all_gather", "stablehlo.reduce_scatter", "stablehlo.all_to_all", "stablehlo.collective_permute")
+def _among_devices(w: Walker, op):
+    """Of one, where a script for several finds one."""
+    groups = op.attributes["source_target_pairs" if op.name.endswith("permute") else "replica_groups"]
+    if str(groups.type) not in ("tensor<1x1xi64>", "tensor<1x2xi64>") or any(groups):
+        w.refuse(op, _SEVERAL)
+    w.set(op, *w.operands(op))
+
+
+@handles("stablehlo.partition_id", "stablehlo.replica_id")
+def _number_of_device(w: Walker, op):
+    w.set(op, w.e.splat(0, *w.type_of(op.results[0])))
 
 
 def _mark(w: Walker, gradient: Value, parameter: Value) -> Value:

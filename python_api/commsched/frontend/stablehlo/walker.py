@@ -119,7 +119,8 @@ class Walker:
         if not match:
             if "?" in text:
                 raise FrontEndError(f"{self.where()}dynamic shape: {text}; every shape must be static")
-            raise UnsupportedOp(f"type {text}", self.e.location)
+            calls = " of calls of Python in their order while the step runs (jax.debug.print and io_callback with ordered=True)," if text == "!stablehlo.token" else ""
+            raise UnsupportedOp(f"type {text}{calls}", self.e.location)
         if match[2] not in ELEMENTS:
             raise UnsupportedOp(f"element type {match[2]}", self.e.location)
         shape = tuple(int(x) for x in match[1].split("x") if x)
