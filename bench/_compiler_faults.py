@@ -19,6 +19,8 @@ FUSED = ("nodes=2 devices=1 link=1000:50000 intra=80000 reduction=mean pipeline=
          "{reduction=mean schedule=fixed-buckets servers=2 min-block-elements=4}")
 STAGED = ("nodes=2 devices=1 link=1000:50000 intra=80000 reduction=mean pipeline=cs-all-reduce-pipeline"
           "{reduction=mean schedule=pace copies=overlap staging-bytes=1024}")
+BY_HAND = "nodes=2 devices=2 link=1000:50000 intra=80000 reduction=sum pipeline="
+LOWER = "schedule-comm,expand-collectives,verify-distributed"
 
 FAULTS = [
     # Fusion.
@@ -126,4 +128,17 @@ FAULTS = [
           "createStart(builder, start.getLoc(), unique(key + \".to_device\"),\n                    await.getResult(), result, priority);",
           "createStart(builder, start.getLoc(), unique(key + \".to_device\"),\n                    input ? input : await.getResult(), result, priority);",
           STAGED),
+    # Passes by hand.
+    Fault("what is the same on all devices is counted for each of them again", "passes/place/ReplicateDevices.cpp",
+          "isDone |= isSpread || countsForEach(func, devices);", "isDone |= isSpread;",
+          BY_HAND + "insert-dist-comm{reduction=sum},replicate-devices,replicate-devices," + LOWER),
+    Fault("what a node has alone is counted for each of its devices", "passes/place/ReplicateDevices.cpp",
+          "        origins.isOfNode(op.getOperand(0)))\n", "        false)\n",
+          BY_HAND + "insert-dist-comm{reduction=sum},spread-sums{force=true min-elements=1},replicate-devices," + LOWER),
+    Fault("a step whose gradients have been spread stays one for one device", "passes/place/ReplicateDevices.cpp",
+          "if (isSpread && failed(checkIsReplicated(func, *cluster)))", "if (false)",
+          BY_HAND + "insert-dist-comm{reduction=sum},assign-devices,replicate-devices," + LOWER),
+    Fault("a pass of level 1 takes a step of level 0 for none", "passes/place/Devices.cpp",
+          "    if (!isPlaced && func->hasAttr(cs::CsDialect::kStepAttr) &&\n", "    if (false &&\n",
+          BY_HAND + "replicate-devices,insert-dist-comm{reduction=sum}," + LOWER),
 ]

@@ -4,6 +4,7 @@
 #include "reference/Ranks.h"
 
 #include "ir/Cs.h"
+#include "ir/CsDevices.h"
 #include "ir/CsServerFunctions.h"
 #include "ir/CsSparseOps.h"
 #include "reference/Collectives.h"
@@ -115,7 +116,8 @@ private:
 
   ModuleOp module;
   NamedArrays slots;
-  int64_t nodes = 0, devices = 0;
+  int64_t nodes = 0;
+  int64_t devices = 1;         // of a node, that get parts of a batch
   SmallVector<Function> steps; // of each rank
   SmallVector<Place> places;   // of each rank
   SmallVector<Function> servers;
@@ -172,9 +174,7 @@ LogicalResult Runner::prepare() {
     if (failed(function))
       return failure();
     steps.push_back(*function);
-    for (const Role &role : function->arguments)
-      if (role.kind == Role::Batch || role.kind == Role::WorkerIndex)
-        devices = std::max<int64_t>(devices, role.type.getDevice() + 1);
+    devices = std::max(devices, cs::getBatchParts(op, *clusters.begin()));
     auto mode = op->getAttrOfType<cs::ServersAttr>(CsDialect::kServersAttr);
     if (mode && mode.getSyncMode() != cs::SyncMode::sync && nodes > 1)
       return op.emitError("has asynchronous parameter servers and several trainers: in "
@@ -183,7 +183,6 @@ LogicalResult Runner::prepare() {
       return op.emitError("merges the gradients of several steps, which is not "
                           "interpreted");
   }
-  devices = std::max<int64_t>(devices, 1);
   places = placesOf(found);
   return success();
 }
@@ -226,11 +225,8 @@ FailureOr<ArrayPtr> Runner::partOf(const Function &function, const Role &role, i
   auto given = batch.find(role.name);
   if (given == batch.end())
     return function.op.emitError() << "needs a batch \"" << role.name << "\"";
-  bool several = llvm::any_of(function.arguments, [](const Role &other) {
-    return (other.kind == Role::Batch || other.kind == Role::WorkerIndex) &&
-           other.type.getDevice() > 0;
-  });
-  int64_t own = several ? devices : 1, before = several ? role.type.getDevice() : 0;
+  int64_t own = cs::getBatchParts(function.op, *module.getOps<cs::ClusterOp>().begin());
+  int64_t before = role.type.getDevice();
   RankedTensorType type = role.tensor();
   SmallVector<int64_t> shape(type.getShape());
   if (!shape.empty())
@@ -253,7 +249,8 @@ FailureOr<ArrayPtr> Runner::argumentOf(const Function &function, const Role &rol
     return valueOf(function, role, rank);
   // Which part of a batch the device gets: those on device 0 alone are one for each rank.
   ArrayPtr index = makeZeros(role.tensor());
-  index->ints[0] = places[rank].index * devices + role.type.getDevice();
+  int64_t parts = cs::getBatchParts(function.op, *module.getOps<cs::ClusterOp>().begin());
+  index->ints[0] = places[rank].index * parts + role.type.getDevice();
   return index;
 }
 

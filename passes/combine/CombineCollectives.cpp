@@ -54,9 +54,10 @@ private:
     };
     commsched::combine::combineSums(func, tell);
     // Of several devices of a node, each is a worker.
-    if (cluster.getDevices() == 1)
+    if (cluster.getDevices() == 1) {
       commsched::combine::scatterParts(func, static_cast<int64_t>(cluster.getNodes()), tell);
-    commsched::combine::gatherRows(func, static_cast<int64_t>(cluster.getNodes()), tell);
+      commsched::combine::gatherRows(func, static_cast<int64_t>(cluster.getNodes()), tell);
+    }
     SmallVector<Operation *> gathers;
     for (auto gather : func.front().getOps<cs::AllGatherOp>())
       if (sparse::isFusable(gather))

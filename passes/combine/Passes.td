@@ -25,7 +25,7 @@ def CombineCollectives : CsPass<"combine-collectives"> {
     - **Rows.** Where a fragment makes a tensor by `cs.segment_sum` (or what that has become), or a sum of some, only
       to have it added up over the nodes (the gradient of a table of embeddings), ids and
       rows are gathered from all nodes, and each adds them up: if a node then sends less,
-      which is where R nodes have fewer than 2/R of the rows. The result is the same on all
+      which is where R nodes, of one device each, have fewer than 2/R of the rows. The result is the same on all
       nodes, rounded in another order; updates are of all rows, as without.
     - **Gathers.** All-gathers of one device and element type that do not depend on each
       other become one of at most `gather-bytes` per node, in which the tensors of a

@@ -3,6 +3,7 @@
 
 #include "passes/place/Passes.h"
 
+#include "ir/CsDevices.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -39,7 +40,6 @@ public:
   Assigner(func::FuncOp func, unsigned devices)
       : func(func), devices(devices), origins(func) {}
 
-  LogicalResult check();
   void findItems();
   void assignOwners();
   void placeOps();
@@ -66,24 +66,6 @@ private:
   llvm::DenseMap<Operation *, unsigned> places; // of ops that are not pinned
   llvm::DenseMap<Value, unsigned> argumentPlaces;
 };
-
-LogicalResult Assigner::check() {
-  auto checkType = [&](Type type, auto emit) -> LogicalResult {
-    auto placed = dyn_cast<cs::PlacedType>(type);
-    if (!placed || placed.getDevice() < devices)
-      return success();
-    return emit() << "device must be below the cluster's " << devices
-                  << ", got: " << placed;
-  };
-  for (Type type : func.getArgumentTypes())
-    if (failed(checkType(type, [&] { return func.emitOpError("argument "); })))
-      return failure();
-  for (Operation &op : func.front())
-    for (Type type : op.getResultTypes())
-      if (failed(checkType(type, [&] { return op.emitOpError(); })))
-        return failure();
-  return success();
-}
 
 /// The parameter that a key belongs to, empty if none.
 StringRef Assigner::paramOf(StringRef key) const {
@@ -394,7 +376,7 @@ struct AssignDevices : commsched::impl::AssignDevicesBase<AssignDevices> {
       return failure();
     auto devices = static_cast<unsigned>(cluster->getDevices());
     for (func::FuncOp func : *functions)
-      if (failed(Assigner(func, devices).check()))
+      if (failed(cs::verifyDevices(func, *cluster)))
         return failure();
     if (devices == 1)
       return success();

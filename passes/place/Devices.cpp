@@ -3,6 +3,7 @@
 
 #include "passes/place/Devices.h"
 
+#include "ir/CsGroups.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -19,6 +20,9 @@ place::trainerFunctions(ModuleOp module, StringRef pass) {
                                  llvm::IsaPred<cs::PlacedType>) ||
                     llvm::any_of(func.getResultTypes(),
                                  llvm::IsaPred<cs::PlacedType>);
+    if (!isPlaced && func->hasAttr(cs::CsDialect::kStepAttr) &&
+        llvm::any_of(func.getArgumentTypes(), llvm::IsaPred<RankedTensorType>))
+      return func.emitOpError("is of level 0: run --insert-dist-comm before --") << pass;
     if (!isPlaced)
       continue;
     if (func->hasAttr(cs::CsDialect::kCountAttr))
@@ -80,6 +84,14 @@ Value place::sourceOf(Value value) {
   return value;
 }
 
+/// Whether the nodes get different results of a communication.
+static bool givesEachNodeItsOwn(Operation *op) {
+  if (isa<cs::AllReduceOp, cs::BroadcastOp, cs::AllGatherOp>(op))
+    return bool(cs::getGroupName(op));
+  auto recv = dyn_cast<cs::RecvOp>(op);
+  return !recv || !recv.getRole(); // what servers hand out is the same for all
+}
+
 Origins::Origins(func::FuncOp func) {
   for (BlockArgument argument : func.getArguments())
     for (StringRef local :
@@ -93,7 +105,7 @@ Origins::Origins(func::FuncOp func) {
     }
     unsigned all = 0;
     if (isa<cs::CommunicationOpInterface>(op))
-      all = kCommunicated;
+      all = kCommunicated | (givesEachNodeItsOwn(&op) ? kOfNode : 0);
     else
       for (Value operand : op.getOperands())
         all |= bits(operand);

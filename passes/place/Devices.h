@@ -22,7 +22,7 @@ namespace commsched::place {
 
 /// Functions of trainers over placed values, with a body of one block. Those of
 /// servers, and what is not of level 1, are left out; a scheduled function is
-/// refused. `pass` is for the diagnostics.
+/// refused, and so is a step of level 0. `pass` is for the diagnostics.
 mlir::FailureOr<llvm::SmallVector<mlir::func::FuncOp>>
 trainerFunctions(mlir::ModuleOp module, llvm::StringRef pass);
 
@@ -59,9 +59,12 @@ public:
   bool isCommunicated(mlir::Value value) const {
     return bits(value) & kCommunicated;
   }
+  /// Differs between the nodes, and not between the devices of one: depends on a part of a
+  /// collective, or on a message of another node.
+  bool isOfNode(mlir::Value value) const { return bits(value) & kOfNode; }
 
 private:
-  static constexpr unsigned kLocal = 1, kCommunicated = 2;
+  static constexpr unsigned kLocal = 1, kCommunicated = 2, kOfNode = 4;
   unsigned bits(mlir::Value value) const { return known.lookup(value); }
   void visitFragment(cs::FragmentOp op);
   llvm::DenseMap<mlir::Value, unsigned> known;

@@ -26,8 +26,9 @@ def ReplicateDevices : CsPass<"replicate-devices"> {
     Elements are summed in the same order.
 
     Functions that are on several devices already, and those of parameter
-    servers, are left alone. Broadcasts and all-gathers of values that differ
-    between the devices are refused.
+    servers, are left alone, so that a second run changes nothing. Broadcasts and all-gathers of values that differ
+    between the devices are refused, and so is what other passes have made of a step for one device:
+    `--assign-devices` and `--lower-sparse-comm` come later.
 
     With `by-block` what goes to servers in blocks is combined and copied back
     block by block: every device splits its own value, and joins the new blocks

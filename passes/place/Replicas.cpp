@@ -4,6 +4,7 @@
 #include "passes/place/Replicas.h"
 
 #include "ir/CsGroups.h"
+#include "ir/CsSparseOps.h"
 #include "passes/place/ShardGradients.h"
 #include "passes/support/Module.h"
 
@@ -45,6 +46,26 @@ std::pair<cs::Reduction, std::string> place::combination(Operation *op) {
     return {reduction, key.take_front(at).str()};
   }
   llvm_unreachable("checked by Replicas::check");
+}
+
+/// What other passes make of communications takes the node for one worker.
+LogicalResult Replicas::checkIsNew() {
+  for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
+    if (func.getArgAttr(i, cs::kPerRankAttr))
+      return func.emitOpError() << "argument " << i << ", state " << carriedName(func, i)
+                                << ", is each rank's own: run --replicate-devices before --lower-sparse-comm";
+  WalkResult lists = func.walk([](cs::PackListsOp op) {
+    op.emitOpError("makes a list to be sent: run --replicate-devices before --lower-sparse-comm");
+    return WalkResult::interrupt();
+  });
+  if (lists.wasInterrupted())
+    return failure();
+  for (Operation &op : func.front())
+    if (isa<cs::AllGatherOp, cs::AllToAllOp, cs::PairExchangeOp>(op) && !known.isLocal(op.getOperand(0)) &&
+        !known.isOfNode(op.getOperand(0)))
+      return op.emitOpError("has what is the same on all devices once for each node: run "
+                            "--replicate-devices directly behind --insert-dist-comm");
+  return success();
 }
 
 LogicalResult Replicas::check(Operation &op) {
@@ -139,6 +160,8 @@ void Replicas::findSharded() {
 }
 
 LogicalResult Replicas::find(bool shards, Everywhere &everywhere) {
+  if (failed(checkIsNew()))
+    return failure();
   for (Operation &op : func.front()) {
     if (failed(check(op)))
       return failure();

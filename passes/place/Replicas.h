@@ -38,6 +38,7 @@ public:
   const Origins &origins() const { return known; }
 
 private:
+  llvm::LogicalResult checkIsNew();
   llvm::LogicalResult check(mlir::Operation &op);
   void replicate(cs::FragmentOp fragment);
   void findSharded();

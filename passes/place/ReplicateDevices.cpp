@@ -3,6 +3,7 @@
 
 #include "passes/place/Passes.h"
 
+#include "ir/CsDevices.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -35,6 +36,30 @@ bool isOnSeveralDevices(func::FuncOp func) {
   return llvm::any_of(func.front(), [&](Operation &op) {
     return llvm::any_of(op.getResultTypes(), isElsewhere);
   });
+}
+
+constexpr StringLiteral kSum = "sum.";
+
+/// Whether a sum counts a value once for each device, which is no sign on another device.
+bool countsForEach(func::FuncOp func, unsigned devices) {
+  return llvm::any_of(func.getOps<cs::FragmentOp>(), [&](cs::FragmentOp fragment) {
+    return fragment.getLabel().starts_with(kSum) && fragment.getInputs().size() == devices &&
+           llvm::all_equal(fragment.getInputs());
+  });
+}
+
+/// What --assign-devices has spread of a step for one device would go on with the samples of that one.
+LogicalResult checkIsReplicated(func::FuncOp func, cs::ClusterOp cluster) {
+  if (!func->hasAttr(cs::CsDialect::kStepAttr) || cs::getBatchParts(func, cluster) > 1 ||
+      countsForEach(func, static_cast<unsigned>(cluster.getDevices())))
+    return success();
+  bool changes = func->hasAttr(cs::CsDialect::kReductionAttr); // sums
+  for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
+    changes |= func.getArgAttr(i, cs::CsDialect::kBatchAttr) || func.getArgAttr(i, cs::CsDialect::kWorkerIndexAttr);
+  if (!changes)
+    return success();
+  return func.emitOpError("is on several devices, but its samples on device 0 alone: run --replicate-devices "
+                          "directly behind --insert-dist-comm");
 }
 
 class Replicator {
@@ -100,13 +125,17 @@ void Replicator::addArguments(const Everywhere &everywhere) {
   SmallVector<DictionaryAttr> attrs;
   SmallVector<Location> locs;
   SmallVector<Value> whose;
+  // Where no device reads samples, each has its own all the same: they are what is counted.
+  bool reads = llvm::any_of(func.getArguments(), [&](BlockArgument argument) {
+    return !carriedName(func, argument.getArgNumber()) && replicas.isRead(argument);
+  });
   for (BlockArgument argument : func.getArguments()) {
     unsigned i = argument.getArgNumber();
     StringAttr name = carriedName(func, i);
     bool isThere =
         name ? everywhere.contains(name.getValue()) &&
                    (replicas.isRead(argument) || returned.contains(argument))
-             : replicas.isRead(argument);
+             : replicas.isRead(argument) || (!reads && func.getArgAttr(i, cs::CsDialect::kBatchAttr));
     if (!isThere)
       continue;
     for (unsigned device = 1; device < devices; ++device) {
@@ -187,7 +216,7 @@ Value Replicator::combineAt(Operation *user, Value value,
                 << (devices - 1) * bytesOf(placedType(value))
                 << " bytes copied";
            });
-  return combine(builder, user->getLoc(), ("sum." + name).str(), reduction,
+  return combine(builder, user->getLoc(), (kSum + name).str(), reduction,
                  parts, made ? made.hasBody() : withBody);
 }
 
@@ -215,11 +244,12 @@ void Replicator::combineOperands(ArrayRef<Operation *> users) {
 }
 
 /// What is the same everywhere is made once a node, but a sum counts it once for
-/// each device.
+/// each device. What a node has alone it counts once.
 void Replicator::repeatOperands() {
   SmallVector<Operation *> users;
   for (Operation &op : func.front().without_terminator()) {
-    if (op.getNumOperands() != 1 || origins.isLocal(op.getOperand(0)))
+    if (op.getNumOperands() != 1 || origins.isLocal(op.getOperand(0)) ||
+        origins.isOfNode(op.getOperand(0)))
       continue;
     auto split = dyn_cast<cs::SplitOp>(op);
     bool isSent = split && llvm::all_of(split.getBlocks(), [](Value block) {
@@ -235,7 +265,7 @@ void Replicator::repeatOperands() {
     OpBuilder builder(user);
     Value value = user->getOperand(0);
     auto made = value.getDefiningOp<cs::FragmentOp>();
-    user->setOperand(0, combine(builder, user->getLoc(), "sum." + combination(user).second,
+    user->setOperand(0, combine(builder, user->getLoc(), (kSum + combination(user).second).str(),
                                 cs::Reduction::sum, SmallVector<Value>(devices, value),
                                 !made || made.hasBody()));
   }
@@ -328,15 +358,24 @@ struct ReplicateDevices
     FailureOr<cs::ClusterOp> cluster = findCluster(getOperation());
     if (failed(cluster))
       return failure();
+    if (cluster->getDevices() == 1)
+      return success();
+    auto devices = static_cast<unsigned>(cluster->getDevices());
     // All or none: what the functions carry must fit together.
-    if (cluster->getDevices() == 1 || llvm::any_of(*functions, isOnSeveralDevices))
+    bool isDone = false;
+    for (func::FuncOp func : *functions) {
+      bool isSpread = isOnSeveralDevices(func);
+      if (isSpread && failed(checkIsReplicated(func, *cluster)))
+        return failure();
+      isDone |= isSpread || countsForEach(func, devices);
+    }
+    if (isDone)
       return success();
     Everywhere everywhere;
     std::vector<Replicas> replicas;
     for (func::FuncOp func : *functions)
       if (failed(replicas.emplace_back(func, *cluster).find(hierarchical, everywhere)))
         return failure();
-    auto devices = static_cast<unsigned>(cluster->getDevices());
     for (auto [func, own] : llvm::zip(*functions, replicas))
       Replicator(func, devices, byBlock, own).rewrite(everywhere);
     return success();

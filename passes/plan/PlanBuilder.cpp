@@ -8,6 +8,7 @@
 #include "passes/plan/FunctionBuilder.h"
 #include "passes/plan/Urgency.h"
 
+#include "ir/CsDevices.h"
 #include "ir/CsServerFunctions.h"
 #include "ir/CsSparseOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -173,7 +174,7 @@ FailureOr<unsigned> FunctionBuilder::slotOf(StringRef name, plan::Slot::Kind kin
 }
 
 LogicalResult FunctionBuilder::addArguments() {
-  uint64_t batch = 0, batchDevices = 1;
+  uint64_t batch = 0;
   for (auto [i, arg] : llvm::enumerate(function.getArguments())) {
     auto placed = cast<cs::PlacedType>(arg.getType());
     RankedTensorType type = placed.getTensor();
@@ -185,8 +186,6 @@ LogicalResult FunctionBuilder::addArguments() {
       out.mutable_buffers(buffer)->set_batch(name.str());
       out.mutable_buffers(buffer)->set_device(placed.getDevice());
       useDevice(placed.getDevice());
-      if (placed.getDevice() > 0)
-        batchDevices = context.cluster.getDevices();
       buffers[arg] = buffer;
       // On a server it is a gradient.
       if (batch == 0 && type.getRank() > 0 && !cs::getServerIndex(function))
@@ -198,8 +197,6 @@ LogicalResult FunctionBuilder::addArguments() {
       out.mutable_buffers(buffer)->set_device(placed.getDevice());
       useDevice(placed.getDevice());
       context.usesWorkerIndex = true;
-      if (placed.getDevice() > 0)
-        batchDevices = context.cluster.getDevices();
       buffers[arg] = buffer;
       continue;
     }
@@ -218,9 +215,14 @@ LogicalResult FunctionBuilder::addArguments() {
     out.mutable_buffers(buffer)->set_slot(*slot);
     buffers[arg] = buffer;
   }
-  batch *= batchDevices;
-  if (auto total = function->getAttrOfType<IntegerAttr>(cs::CsDialect::kGlobalBatchAttr))
-    batch = total.getInt();
+  batch *= static_cast<uint64_t>(cs::getBatchParts(function, context.cluster));
+  if (auto total = function->getAttrOfType<IntegerAttr>(cs::CsDialect::kGlobalBatchAttr)) {
+    auto samples = static_cast<uint64_t>(total.getInt());
+    if (batch != 0 && samples != batch)
+      return function.emitError() << "'" << cs::CsDialect::kGlobalBatchAttr << "' must match the " << batch
+                                  << " samples that all nodes take together, got: " << samples;
+    batch = samples;
+  }
   out.set_global_batch(batch);
   return success();
 }

@@ -6,6 +6,7 @@
 #include "passes/plan/PlanBuilder.h"
 #include "passes/plan/PlanServers.h"
 
+#include "ir/CsDevices.h"
 #include "ir/CsServerFunctions.h"
 #include "plan/plan_file.h"
 #include "plan/version.h"
@@ -206,6 +207,19 @@ LogicalResult checkLevel(ModuleOp module) {
   return success();
 }
 
+/// What the loader of plans refuses, where it is known before.
+static LogicalResult checkFits(func::FuncOp function, cs::ClusterOp cluster) {
+  if (failed(cs::verifyDevices(function, cluster)))
+    return failure();
+  for (unsigned i = 0; i < function.getNumResults(); ++i) {
+    auto name = function.getResultAttrOfType<StringAttr>(i, cs::CsDialect::kMetricAttr);
+    RankedTensorType type = cast<cs::PlacedType>(function.getResultTypes()[i]).getTensor();
+    if (name && type.getNumElements() != 1)
+      return function.emitOpError() << "result " << i << ": metric " << name << " must have one element, got: " << type;
+  }
+  return success();
+}
+
 LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
                          plan::Plan &plan, PlanStatistics &statistics) {
   if (failed(checkNames(module)) || failed(checkLevel(module)))
@@ -219,6 +233,9 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
   }
   if (!context.cluster)
     return module.emitError("module has no cs.cluster; run --cs-all-reduce-pipeline");
+  for (func::FuncOp function : functionsOf(module))
+    if (failed(checkFits(function, context.cluster)))
+      return failure();
 
   // What has only costs has no memory that would be told apart.
   std::unique_ptr<DeviceCompiler> device;

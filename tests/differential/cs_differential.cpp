@@ -4,17 +4,19 @@
 // cs-differential: a compiled step computes what the reference interpreter says.
 //
 //   cs-differential --runs N [--seed S] [--first I] [--save DIR] [--jobs J]
-//                   [--seconds T] [--stop-after F] [--shrink SECONDS] [--mode TEXT]
-//       random programs I .. I+N-1, each in a random mode, or in the mode TEXT
+//                   [--seconds T] [--stop-after F] [--shrink SECONDS] [--mode TEXT] [--by-hand]
+//       random programs I .. I+N-1, each in a random mode, or in the mode TEXT; by hand
+//       the passes of its pipeline are run one by one, in a random way
 //   cs-differential --replay FILE...
 //       the FILEs, each in the modes of its lines "// mode: TEXT"
-//   cs-differential --print I [--seed S]
+//   cs-differential --print I [--seed S] [--by-hand]
 //       the program and its mode
 //
 // Programs run in child processes. Findings are named on stderr, saved to DIR with
 // their mode, shrunk (findings-*.small.mlir) and make the exit status 1. The last
 // line of the output is one JSON object.
 
+#include "tests/differential/by_hand.h"
 #include "tests/differential/children.h"
 #include "tests/differential/generate.h"
 #include "tests/differential/random.h"
@@ -35,7 +37,7 @@ using namespace commsched::differential;
 
 struct Options {
   uint64_t runs = 0, seed = 1, first = 0, print = 0, stopAfter = 0;
-  bool replay = false, prints = false;
+  bool replay = false, prints = false, byHand = false;
   int jobs = 2;
   double seconds = 0, shrink = 30;
   std::string save, mode;
@@ -80,6 +82,8 @@ Options parse(int argc, char **argv) {
     auto option = known.find(arg);
     if (arg == "--replay")
       options.replay = true;
+    else if (arg == "--by-hand")
+      options.byHand = true;
     else if (option != known.end() && i + 1 < argc)
       option->second(argv[++i]);
     else if (arg.rfind("--", 0) == 0)
@@ -100,6 +104,8 @@ Job jobOf(uint64_t index, const Options &options) {
   job.mode = modeOf(mix(seed, 1));
   if (!options.mode.empty() && !Mode::parse(options.mode, job.mode))
     usage("not a mode: '" + options.mode + "'");
+  if (options.byHand)
+    job.mode.pipeline = byHand(job.mode.pipeline, mix(seed, 4));
   job.text = generate(mix(seed, 2), job.mode.servers());
   // What a trainer keeps goes on between the steps that it merges.
   if (job.text.find("cs.state") != std::string::npos || job.text.find("cs.worker_index") != std::string::npos)
@@ -233,6 +239,7 @@ volatile std::sig_atomic_t interrupted = 0;
 
 int main(int argc, char **argv) {
   Options options = parse(argc, argv);
+  Trial trial; // which registers passes
   if (options.prints) {
     std::fputs(textOf(jobOf(options.print, options), "seed " + std::to_string(options.seed)).c_str(), stdout);
     return 0;
@@ -254,7 +261,6 @@ int main(int argc, char **argv) {
   auto seconds = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   };
-  Trial trial;
   Children children(trial, options.jobs);
   Totals totals;
   std::vector<Done> findings;

@@ -4,6 +4,7 @@
 #include "tests/differential/meaning.h"
 
 #include "ir/Cs.h"
+#include "ir/CsDevices.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "reference/Collectives.h"
 #include "reference/Ranks.h"
@@ -77,17 +78,12 @@ void Meaning::setSelected(OwningOpRef<ModuleOp> module) {
   parts = batchParts(*selected);
 }
 
-std::map<std::string, int64_t> batchParts(ModuleOp module) {
-  std::map<std::string, int64_t> parts;
+int64_t batchParts(ModuleOp module) {
+  int64_t parts = 1;
   for (auto function : module.getOps<func::FuncOp>())
-    if (function->hasAttr(cs::CsDialect::kStepAttr)) {
-      for (unsigned i = 0; i < function.getNumArguments(); ++i)
-        if (auto name = function.getArgAttrOfType<StringAttr>(i, cs::CsDialect::kBatchAttr)) {
-          ++parts[name.str()];
-        } else if (function.getArgAttr(i, cs::CsDialect::kWorkerIndexAttr)) {
-          ++parts[""];
-        }
-    }
+    for (auto cluster : module.getOps<cs::ClusterOp>())
+      if (function->hasAttr(cs::CsDialect::kStepAttr))
+        parts = std::max(parts, cs::getBatchParts(function, cluster));
   return parts;
 }
 
@@ -120,7 +116,7 @@ FailureOr<reference::StepResult> Meaning::step(size_t index, const reference::Na
     all.insert(ownSlots.begin(), ownSlots.end());
     reference::NamedArrays batch;
     for (const auto &[name, array] : batches[index])
-      batch[name] = firstPart(*array, parts[name], mode.devices);
+      batch[name] = firstPart(*array, parts, mode.devices);
     auto results = reference::runRankSteps(*selected, all, {batch});
     if (failed(results))
       return failure();

@@ -32,13 +32,13 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> program, selected;
   mlir::func::FuncOp meant;
   Mode mode;
-  std::map<std::string, int64_t> parts; // of `selected`
+  int64_t parts = 1; // of a node, by `selected`
   reference::Interpreter interpreter;
   reference::NamedArrays ownSlots; // of single ranks, behind the step before
 };
 
-// For how many devices of a node each batch has an argument, by name; "": the index.
-std::map<std::string, int64_t> batchParts(mlir::ModuleOp module);
+// How many parts of a batch a node gets for the step.
+int64_t batchParts(mlir::ModuleOp module);
 // The first `part` of `of` equal parts.
 reference::ArrayPtr firstPart(const reference::Array &batch, int64_t part, int64_t of);
 

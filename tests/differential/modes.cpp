@@ -12,9 +12,16 @@
 
 namespace commsched::differential {
 
-bool Mode::servers() const { return pipeline.rfind("cs-parameter-server", 0) == 0; }
+bool Mode::servers() const {
+  return pipeline.rfind("cs-parameter-server", 0) == 0 || pipeline.find("mode=parameter-server") != std::string::npos;
+}
 
-bool Mode::sparse() const { return pipeline.find("density=") != std::string::npos; }
+bool Mode::sparse() const {
+  for (size_t at = 0; (at = pipeline.find("density=", at)) != std::string::npos; at += 8)
+    if (pipeline[at + 8] != '1')
+      return true;
+  return false;
+}
 
 int64_t Mode::merge() const {
   size_t at = pipeline.find("merge=");

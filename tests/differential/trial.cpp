@@ -18,6 +18,7 @@
 #include "passes/plan/ExportPlan.h"
 #include "plan/plan_file.h"
 #include "runtime/c_api/c_api.h"
+#include "tests/differential/by_hand.h"
 #include "tests/differential/meaning.h"
 #include "tests/differential/values.h"
 
@@ -43,6 +44,7 @@ struct Trial::Impl {
   DialectRegistry registry;
   std::unique_ptr<MLIRContext> context;
   std::string error;     // the first since it was cleared
+  unsigned errors = 0;   // since then
   bool internal = false; // a fault of the compiler is among them
 
   Impl();
@@ -53,6 +55,7 @@ struct Trial::Impl {
   std::string takeError(const char *otherwise) {
     std::string taken = error.empty() ? otherwise : error;
     error.clear();
+    errors = 0;
     return taken;
   }
   Report refuse(const char *otherwise, Report report);
@@ -64,6 +67,7 @@ Trial::Impl::Impl() {
     registerTransformsPasses();
     registerPasses();
     registerPipelines();
+    registerRoundTrip();
     return true;
   }();
   (void)registered;
@@ -75,6 +79,7 @@ Trial::Impl::Impl() {
   context->getDiagEngine().registerHandler([this](Diagnostic &diagnostic) {
     if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
       return success();
+    ++errors;
     std::string text = diagnostic.str();
     bool says = StringRef(text).contains("internal error");
     if (error.empty() || (says && !internal))
@@ -176,13 +181,14 @@ bool compare(Session &session, const reference::StepResult &wanted, int step, Re
 // fault of theirs, however the step was written.
 class Verdict : public PassInstrumentation {
 public:
-  explicit Verdict(bool &rejected) : rejected(rejected) {}
+  Verdict(bool &rejected, bool isPipeline) : rejected(rejected), isPipeline(isPipeline) {}
   void runAfterPassFailed(Pass *failed, Operation *) override {
-    rejected |= failed->getArgument() == "verify-distributed";
+    rejected |= isPipeline && failed->getArgument() == "verify-distributed";
   }
 
 private:
   bool &rejected;
+  bool isPipeline; // of ours: by hand, passes may be in a wrong order
 };
 
 // Keeps what a pass has made.
@@ -199,6 +205,13 @@ private:
   OwningOpRef<ModuleOp> &module;
 };
 
+// Whether the step is one of placed values: of another nothing has been selected.
+bool isOfLevel1(ModuleOp module) {
+  return llvm::any_of(module.getOps<func::FuncOp>(), [](func::FuncOp function) {
+    return function->hasAttr(cs::CsDialect::kStepAttr) && llvm::any_of(function.getArgumentTypes(), llvm::IsaPred<cs::PlacedType>);
+  });
+}
+
 Report fail(Outcome outcome, const std::string &message, Report report) {
   report.outcome = outcome;
   report.message = message.substr(0, message.find('\n'));
@@ -207,16 +220,19 @@ Report fail(Outcome outcome, const std::string &message, Report report) {
 
 } // namespace
 
-// With a diagnostic it is a refusal; without one, or if it says so, a fault of the
-// compiler.
+// With one diagnostic it is a refusal; without one, with several, or if it says so, a fault
+// of the compiler.
 Report Trial::Impl::refuse(const char *otherwise, Report report) {
-  Outcome outcome = error.empty() || internal ? Outcome::failed : Outcome::refused;
+  Outcome outcome = errors != 1 || internal ? Outcome::failed : Outcome::refused;
+  if (errors > 1)
+    error = "refused with " + std::to_string(errors) + " errors: " + error;
   return fail(outcome, takeError(otherwise), report);
 }
 
 Report Trial::Impl::run(const std::string &text, const Mode &mode, uint64_t seed) {
   Report report;
   error.clear();
+  errors = 0;
   internal = false;
   OwningOpRef<ModuleOp> module = parse(mode.cluster() + text);
   if (!module)
@@ -231,7 +247,7 @@ Report Trial::Impl::run(const std::string &text, const Mode &mode, uint64_t seed
   double begin = now();
   OwningOpRef<ModuleOp> lowered = module->clone(), selected;
   PassManager pipeline(context.get(), "builtin.module");
-  pipeline.addInstrumentation(std::make_unique<Verdict>(internal));
+  pipeline.addInstrumentation(std::make_unique<Verdict>(internal, StringRef(mode.pipeline).starts_with("cs-")));
   if (mode.sparse())
     pipeline.addInstrumentation(std::make_unique<Keep>("lower-sparse-comm", selected));
   if (failed(parsePassPipeline(mode.pipeline, pipeline)))
@@ -241,12 +257,9 @@ Report Trial::Impl::run(const std::string &text, const Mode &mode, uint64_t seed
     return refuse("the pipeline fails without an error", report);
   report.lowering = now() - begin;
 
-  if (selected)
+  if (selected && isOfLevel1(*selected))
     meaning.setSelected(std::move(selected));
-  // Where nothing depends on a batch, only the first device has batches.
-  int64_t devices = 1;
-  for (const auto &[name, count] : batchParts(*lowered))
-    devices = std::max(devices, count);
+  const int64_t devices = batchParts(*lowered);
   auto partsOf = [&](const reference::NamedArrays &batch) {
     reference::NamedArrays parts;
     for (const auto &[name, array] : batch)

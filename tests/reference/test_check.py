@@ -24,10 +24,10 @@ def plan_of(folder, text, pipeline="--cs-all-reduce-pipeline"):
     return folder / "plan"
 
 
-def check(folder, *options, steps=3, module=EXAMPLES / "linear.mlir", **values):
+def check(folder, *options, steps=3, module=EXAMPLES / "linear.mlir", more={}, **values):
     rng = np.random.default_rng(3)
     x = rng.standard_normal((256, 8)).astype(np.float32)
-    np.savez(folder / "train.npz", x=x, y=x @ np.arange(8, dtype=np.float32))
+    np.savez(folder / "train.npz", x=x, y=x @ np.arange(8, dtype=np.float32), **more)
     np.savez(folder / "init.npz", w=rng.standard_normal(8).astype(np.float32), **values)
     return subprocess.run([tool("cs-run"), folder / "plan", "--init", folder / "init.npz", "--batch",
                            folder / "train.npz", "--steps", str(steps), "--check-against", module, *options],
@@ -78,6 +78,23 @@ def test_what_becomes_of_gradients(tmp_path, pipeline, reduction):
         done = check(tmp_path, module=module, m=np.ones(8, np.float32))
         assert (done.returncode == 0) == right, (done.stdout, done.stderr)
         assert ("all 3 tensors within bounds" in done.stdout) == right and ('"w" is wrong after step' in done.stderr) != right
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+@pytest.mark.parametrize("gradient", ["g", "w"], ids=["one batch", "all batches"])
+def test_batches_that_the_devices_of_a_node_do_not_use(tmp_path, gradient, reduction):
+    """Each has its part of them all the same, and a sum counts what is the same on all devices once for each."""
+    cluster = """cs.cluster @lab nodes = 2 devices = 2 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+"""
+    text, module = (EXAMPLES / "linear.mlir").read_text(), tmp_path / "step.mlir"
+    for old, new in (('{cs.batch = "y"})', '{cs.batch = "y"}, %z: tensor<16x3xf32> {cs.batch = "z"})'), ("cs.gradient %g", f"cs.gradient %{gradient}")):
+        assert old in text
+        text = text.replace(old, new)
+    module.write_text(cluster + text)
+    plan_of(tmp_path, module.read_text(), f"--cs-all-reduce-pipeline=reduction={reduction}")
+    done = check(tmp_path, module=module, more={"z": np.ones((256, 3), np.float32)})
+    assert done.returncode == 0, (done.stdout, done.stderr)
 
 
 WRONG = {

@@ -12,7 +12,7 @@
 // CHECK: name: "eval"
 // CHECK-NOT: credit_bytes
 
-!t = !cs.placed<tensor<4xf32>, device 0>
+!t = !cs.placed<tensor<1xf32>, device 0>
 cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
 func.func @step(%w: !t {cs.param = "w"}) -> (!t {cs.updates = "w"})

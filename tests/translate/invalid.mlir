@@ -203,3 +203,33 @@ func.func @step(%w: !t {cs.param = "w"}) -> (!t {cs.updates = "w"}) attributes {
   %r = cs.fragment "caf\E9" on 0 (%w) cost <flops = 0, bytes = 0, ns = 1> : (!t) -> !t
   return %r : !t
 }
+
+// -----
+
+cs.cluster @pair nodes = 2 devices = 2 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+// expected-error @below {{result 0: metric "m" must have one element, got: 'tensor<2xf32>'}}
+func.func @step(%w: !cs.placed<tensor<2xf32>, device 0> {cs.param = "w"}) -> (!cs.placed<tensor<2xf32>, device 0> {cs.metric = "m"}) attributes {cs.step} {
+  return %w : !cs.placed<tensor<2xf32>, device 0>
+}
+
+// -----
+
+cs.cluster @pair nodes = 2 devices = 2 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+func.func @step(%w: !cs.placed<tensor<2xf32>, device 0> {cs.param = "w"}) -> (!cs.placed<tensor<2xf32>, device 2> {cs.updates = "w"}) attributes {cs.step} {
+  // expected-error @below {{device must be below the cluster's 2, got: '!cs.placed<tensor<2xf32>, device 2>'}}
+  %c = cs.copy %w : !cs.placed<tensor<2xf32>, device 0> -> !cs.placed<tensor<2xf32>, device 2>
+  return %c : !cs.placed<tensor<2xf32>, device 2>
+}
+
+// -----
+
+// A step for one device of two, with the number of samples of both.
+cs.cluster @pair nodes = 2 devices = 2 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+// expected-error @below {{'cs.global_batch' must match the 4 samples that all nodes take together, got: 8}}
+func.func @step(%w: !cs.placed<tensor<2xf32>, device 0> {cs.param = "w"}, %x: !cs.placed<tensor<2xf32>, device 0> {cs.batch = "x"})
+    -> (!cs.placed<tensor<2xf32>, device 0> {cs.updates = "w"}) attributes {cs.step, cs.global_batch = 8 : i64} {
+  return %w : !cs.placed<tensor<2xf32>, device 0>
+}

@@ -23,7 +23,7 @@
 // CHECK:   name: "w"
 // CHECK-NEXT: type {
 // CHECK-NEXT:   element: F32
-// CHECK-NEXT:   shape: [10]
+// CHECK-NEXT:   shape: [1]
 // CHECK: slots {
 // CHECK:   name: "old"
 // CHECK-NEXT: kind: STATE
@@ -36,13 +36,13 @@
 cs.cluster @pair nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
 
-!v = !cs.placed<tensor<10xf32>, device 0>
+!v = !cs.placed<tensor<1xf32>, device 0>
 #identity = affine_map<(d0) -> (d0)>
 
 func.func @init() -> (!v {cs.updates = "w"}, !v {cs.updates = "old"}) {
   %w = cs.fragment "init" on 0 () : () -> !v {
-    %c = arith.constant dense<1.0> : tensor<10xf32>
-    cs.return %c : tensor<10xf32>
+    %c = arith.constant dense<1.0> : tensor<1xf32>
+    cs.return %c : tensor<1xf32>
   }
   return %w, %w : !v, !v
 }
@@ -51,16 +51,16 @@ func.func @step(%w: !v {cs.param = "w"}, %old: !v {cs.state = "old"}, %x: !v {cs
     -> (!v {cs.updates = "w"}, !v {cs.updates = "old"}, !v {cs.metric = "h"}) attributes {cs.step} {
   // The same body twice: compiled once.
   %h = cs.fragment "first" on 0 (%w, %x) : (!v, !v) -> !v {
-  ^bb0(%a: tensor<10xf32>, %b: tensor<10xf32>):
-    %e = tensor.empty() : tensor<10xf32>
-    %r = linalg.mul ins(%a, %b : tensor<10xf32>, tensor<10xf32>) outs(%e : tensor<10xf32>) -> tensor<10xf32>
-    cs.return %r : tensor<10xf32>
+  ^bb0(%a: tensor<1xf32>, %b: tensor<1xf32>):
+    %e = tensor.empty() : tensor<1xf32>
+    %r = linalg.mul ins(%a, %b : tensor<1xf32>, tensor<1xf32>) outs(%e : tensor<1xf32>) -> tensor<1xf32>
+    cs.return %r : tensor<1xf32>
   }
   %g = cs.fragment "second" on 0 (%h, %x) : (!v, !v) -> !v {
-  ^bb0(%a: tensor<10xf32>, %b: tensor<10xf32>):
-    %e = tensor.empty() : tensor<10xf32>
-    %r = linalg.mul ins(%a, %b : tensor<10xf32>, tensor<10xf32>) outs(%e : tensor<10xf32>) -> tensor<10xf32>
-    cs.return %r : tensor<10xf32>
+  ^bb0(%a: tensor<1xf32>, %b: tensor<1xf32>):
+    %e = tensor.empty() : tensor<1xf32>
+    %r = linalg.mul ins(%a, %b : tensor<1xf32>, tensor<1xf32>) outs(%e : tensor<1xf32>) -> tensor<1xf32>
+    cs.return %r : tensor<1xf32>
   }
   %f = cs.start "w" priority 3 (%g) : (!v) -> !cs.future<!v> {
   ^bb0(%y: !v):
@@ -74,10 +74,10 @@ func.func @step(%w: !v {cs.param = "w"}, %old: !v {cs.state = "old"}, %x: !v {cs
   }
   %m = cs.await %f : !cs.future<!v>
   %n = cs.fragment "update" on 0 (%w, %m) deferred : (!v, !v) -> !v {
-  ^bb0(%a: tensor<10xf32>, %b: tensor<10xf32>):
-    %e = tensor.empty() : tensor<10xf32>
-    %r = linalg.sub ins(%a, %b : tensor<10xf32>, tensor<10xf32>) outs(%e : tensor<10xf32>) -> tensor<10xf32>
-    cs.return %r : tensor<10xf32>
+  ^bb0(%a: tensor<1xf32>, %b: tensor<1xf32>):
+    %e = tensor.empty() : tensor<1xf32>
+    %r = linalg.sub ins(%a, %b : tensor<1xf32>, tensor<1xf32>) outs(%e : tensor<1xf32>) -> tensor<1xf32>
+    cs.return %r : tensor<1xf32>
   }
   // "old" becomes what "w" was: a copy.
   return %n, %w, %h : !v, !v, !v

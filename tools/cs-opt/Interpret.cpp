@@ -211,6 +211,7 @@ int Interpret::run(llvm::StringRef input, DialectRegistry &registry) {
     return fail(error);
   sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
   SourceMgrDiagnosticHandler handler(sources, &context);
+  tellWithoutPlaces(context);
   OwningOpRef<ModuleOp> module;
   if (checkNesting(sources, &context))
     module = parseSourceFile<ModuleOp>(sources, &context);

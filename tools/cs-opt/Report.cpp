@@ -117,9 +117,20 @@ bool Report::write(llvm::StringRef input) {
   return true;
 }
 
+/// Options of passes are read where the pipeline is set up.
+static void setUpDiagnostics(MlirOptMainConfig &config) {
+  MlirOptMainConfig original = config;
+  if (!config.shouldVerifyDiagnostics())
+    config.setPassPipelineSetupFn([original](PassManager &manager) {
+      tellWithoutPlaces(*manager.getContext());
+      return original.setupPassPipeline(manager);
+    });
+}
+
 int commsched::optimize(Report &report, llvm::StringRef input, llvm::StringRef output,
                         DialectRegistry &registry) {
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
+  setUpDiagnostics(config);
   if (report.wanted())
     report.attach(config);
   std::string error;

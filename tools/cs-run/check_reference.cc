@@ -37,32 +37,28 @@ class Recorder : public runtime::BatchSource {
                                           int rank, int nodes) override {
     auto rows = source_->Rows(function, rank, nodes);
     if (!rows.ok()) return rows;
+    // A batch that some of them do not use has their parts all the same.
+    const size_t devices = function.batch_devices, workers = devices * size_t(nodes);
     for (size_t b = 0; b < function.batches.size(); ++b) {
       const runtime::BatchArgument &argument = function.batches[b];
-      size_t devices = 0;  // that get a part of this batch
-      for (const runtime::BatchArgument &other : function.batches)
-        devices += other.name == argument.name ? 1 : 0;
-      workers_ = devices * size_t(nodes);
       Batch &batch = batches_[argument.name];
       batch.type = argument.type;
       const size_t bytes = argument.type.bytes;
       const size_t at =
-          step_ * workers_ + size_t(rank) * devices + size_t(argument.device);
-      const size_t needed = (step_ + 1) * workers_ * bytes;
+          step_ * workers + size_t(rank) * devices + size_t(argument.device);
+      const size_t needed = (step_ + 1) * workers * bytes;
       if (batch.data.size() < needed) batch.data.resize(needed);
       std::memcpy(batch.data.data() + at * bytes, rows->data[b], bytes);
     }
     return rows;
   }
   void SetStep(uint64_t step) { step_ = step; }
-  size_t workers() const { return workers_; }
   const std::map<std::string, Batch> &batches() const { return batches_; }
 
  private:
   runtime::BatchSource *const source_;
   std::map<std::string, Batch> batches_;
   uint64_t step_ = 0;
-  size_t workers_ = 1;
 };
 
 // What the job had before the first step, and after each one that was asked for.
@@ -95,6 +91,7 @@ class Check {
   const std::shared_ptr<const runtime::PlanImage> image_;
   const uint64_t steps_;
   bool sums_gradients_ = false;  // of the workers
+  size_t workers_ = 1;
   std::unique_ptr<Folder> folder_;
   std::optional<Recorder> recorder_;
   InterpretationFiles files_;
@@ -137,6 +134,10 @@ absl::StatusOr<Made> Check::Steps(bool each) {
   const runtime::FunctionProgram &function =
       (*session)->program().functions[size_t(*step)];
   sums_gradients_ = function.sums_gradients;
+  // Without samples, what is added up is counted for each device all the same.
+  const bool has_parts = !function.batches.empty() || function.reads_index;
+  workers_ = size_t(image_->nodes()) *
+             (has_parts ? function.batch_devices : std::max(1u, image_->plan().cluster().devices()));
   std::unique_ptr<runtime::Dataset> data;
   if (!function.batches.empty()) {
     if (options_.batch.empty())
@@ -198,7 +199,7 @@ absl::Status Check::WriteInputs(const Made &made) {
   if (recorder_)
     for (const auto &[name, batch] : recorder_->batches()) {
       runtime::TensorInfo type = batch.type;
-      const int64_t count = int64_t(steps_ * recorder_->workers());
+      const int64_t count = int64_t(steps_ * workers_);
       type.shape[0] *= count;
       type.elements *= count;
       type.bytes = batch.data.size();
@@ -208,8 +209,7 @@ absl::Status Check::WriteInputs(const Made &made) {
 }
 
 absl::StatusOr<runtime::TensorFile> Check::Interpret(bool each) {
-  const size_t workers = recorder_ ? recorder_->workers() : size_t(image_->nodes());
-  return InterpretSteps(options_.check_against, steps_, workers, sums_gradients_, each, files_);
+  return InterpretSteps(options_.check_against, steps_, workers_, sums_gradients_, each, files_);
 }
 
 absl::Status Check::CompareValues(const runtime::TensorFile &reference, uint64_t step,

@@ -3,9 +3,11 @@
 
 #include "tools/support/ToolOptions.h"
 
+#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "plan/version.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Config/llvm-config.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
@@ -51,6 +53,33 @@ std::string commsched::checkOtherFile(llvm::StringRef option, llvm::StringRef fi
   if (file == "-" || other == "-" || (file != other && !llvm::sys::fs::equivalent(file, other)))
     return "";
   return (option + " must be another file than " + what + ", got: " + file).str();
+}
+
+/// What MLIR says in several lines of a pipeline that it has parsed. Empty where llvm::cl has said it.
+static std::string firstLineOf(llvm::StringRef text) {
+  auto [line, rest] = text.split('\n');
+  constexpr llvm::StringLiteral kAdding = "failed to add `";
+  if (line.starts_with(kAdding))
+    return "";
+  if (line.consume_front("MLIR Textual PassPipeline Parser:"))
+    line = line.substr(line.find("error: ")).substr(7);
+  std::string said = line.trim().str();
+  if (rest.consume_front(kAdding)) {
+    said[0] = llvm::toLower(said[0]);
+    said = (rest.split('`').first + ": " + said).str();
+  }
+  return said;
+}
+
+void commsched::tellWithoutPlaces(mlir::MLIRContext &context) {
+  context.getDiagEngine().registerHandler([](mlir::Diagnostic &diagnostic) -> llvm::LogicalResult {
+    if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error || !llvm::isa<mlir::UnknownLoc>(diagnostic.getLocation()) ||
+        !diagnostic.getNotes().empty())
+      return llvm::failure();
+    if (std::string line = firstLineOf(diagnostic.str()); !line.empty())
+      llvm::errs() << "error: " << line << "\n";
+    return llvm::success();
+  });
 }
 
 void commsched::printOwnVersion(const char *tool) {

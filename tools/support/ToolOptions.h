@@ -10,6 +10,10 @@
 
 #include <string>
 
+namespace mlir {
+class MLIRContext;
+}
+
 namespace commsched {
 
 /// Diagnostics do not repeat the op that they are about, which may be a whole module,
@@ -25,6 +29,9 @@ std::string checkOwnOptions(llvm::ArrayRef<const char *> names, llvm::ArrayRef<c
 
 /// Empty, or that `option` wants to write `file` over what the tool has read or writes, of which `what` is the name.
 std::string checkOtherFile(llvm::StringRef option, llvm::StringRef file, llvm::StringRef what, llvm::StringRef other);
+
+/// An error that is at no place of a file, such as what is wrong with an option of a pass, is one line, "error: ...".
+void tellWithoutPlaces(mlir::MLIRContext &context);
 
 /// --version prints the version of CommSched, not that of LLVM alone. `tool` must stay.
 void printOwnVersion(const char *tool);
