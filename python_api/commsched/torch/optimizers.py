@@ -220,7 +220,7 @@ class Copy:
             if entry.number is not None:
                 mine[entry] = value.item()
             else:
-                mine[entry] = value.double() if compiled and entry.of and value.dim() == 0 else value.clone()
+                mine[entry] = value.to(torch.float64, copy=True) if compiled and entry.of and value.dim() == 0 else value.clone()
             for place in self._places(own, entry):
                 place[entry.key] = mine[entry]
         groups = [group_values(group) for group in own.param_groups]
