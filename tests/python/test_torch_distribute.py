@@ -26,7 +26,7 @@ def run(case, size=2, **more):
     return ended(start(case, size, **more))
 
 
-@pytest.mark.parametrize("case", ["train", "drawn", "passes", "refusals", "buffers"])
+@pytest.mark.parametrize("case", ["train", "drawn", "passes", "planted", "refusals", "buffers"])
 def test_as_distributed_data_parallel(case):
     for status, _, errors in run(case):
         assert status == 0, errors[-5:]

@@ -252,3 +252,54 @@ def test_those_of_timm(tmp_path):
     timm = pytest.importorskip("timm.optim", reason="needs timm")
     for i, kind in enumerate(k for k in kinds(timm) if k.__name__ not in NOT_TRIED and k.__module__.startswith("timm")):
         check_kind(kind, i, tmp_path)
+
+
+def _after_transpile(kind, workers, change, count=4, **options):
+    """How far the parameters are from eager PyTorch's, where rates are set by `change` between transpile() and the first step."""
+    torch.manual_seed(0)
+    model, batches = nn.Linear(4, 2), [(torch.randn(6, 4), torch.randn(6, 2)) for _ in range(count)]
+    mine, theirs = copy.deepcopy(model), copy.deepcopy(model)
+    own, wanted = kind(mine.parameters(), lr=0.02, **options), kind(theirs.parameters(), lr=0.02, **options)
+    with commsched.torch.transpile(mine, own, F.mse_loss, batches[0], cluster=workers) as program:
+        schedulers = [change(optimizer) for optimizer in (own, wanted)]
+        eager(theirs, wanted, F.mse_loss, batches, workers, after_step=schedulers[1].step if schedulers[1] else None)
+        program.run(batches, scheduler=schedulers[0])
+        program.load_into(mine, own)
+    return errors(mine, own, theirs, wanted, model)
+
+
+def _warm_up(optimizer):
+    return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda t: (t + 1) / 4)
+
+
+@pytest.mark.parametrize("kind", [torch.optim.Rprop, torch.optim.ASGD])
+def test_state_that_is_made_of_rates(kind, monkeypatch):
+    """In PyTorch it is that of the first step; a program has it from transpile() on."""
+    with pytest.raises(commsched.FrontEndError, match=rf"^the rates of {kind.__name__}, which makes its state of them in its first step, must stay \[0.02\] from transpile\(\) to then, got: \[0.005\]"):
+        _after_transpile(kind, 1, _warm_up)
+    found = _after_transpile(kind, 1, lambda optimizer: torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5))  # after the first step they may change
+    assert found["params"] < 1e-6 < found["moved"] and found["state"] < 1e-5, found
+    monkeypatch.setattr(first_state, "_of_rates", lambda *_: False)
+    found = _after_transpile(kind, 1, _warm_up)
+    assert max(found["params"], found["state"]) > 1e-4, found
+
+
+@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.Adam, torch.optim.NAdam, torch.optim.Adafactor])
+def test_state_that_is_made_of_none(kind):
+    found = _after_transpile(kind, 2, _warm_up, **({"momentum": 0.9} if kind is torch.optim.SGD else {}))
+    assert found["params"] < 2e-6 < found["moved"], found
+
+
+@pytest.fixture
+def in_double_precision():
+    saved = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(saved)
+
+
+@pytest.mark.parametrize("kind", [torch.optim.RAdam, torch.optim.NAdam, torch.optim.ASGD])
+def test_counts_in_double_precision(kind, in_double_precision):
+    """Which need no conversion where an update decides by them."""
+    found = _after_transpile(kind, 2, lambda optimizer: torch.optim.lr_scheduler.StepLR(optimizer, 2, 0.5), count=7)
+    assert found["params"] < 1e-12 and found["state"] < 1e-12 and found["moved"] > 1e-3, found

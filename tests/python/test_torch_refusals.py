@@ -67,7 +67,17 @@ def test_shapes_that_depend_on_data():
         out = model(x)
         return out[out > 0].sum()
     text = refused(loss)
-    assert line(loss, "out[out > 0]") in text and "depend" in text
+    assert line(loss, "out[out > 0]") in text and "depend" in text and "in place of x[mask].mean() write torch.where(mask, x, 0).sum() / mask.sum()" in text
+    assert "in place of x[mask].mean()" in refused(lambda model, x, y: model(x).masked_select(y > 0).mean())
+    assert "in place of x[mask]" not in refused(lambda model, x, y: model(x)[y.nonzero()[:, 0]].mean())
+
+
+def test_what_comes_to_the_same_as_a_mask():
+    """As the line says, with its gradients."""
+    x, mask, y = torch.randn(9, 4, requires_grad=True), torch.arange(9) % 3 > 0, torch.arange(9) % 4
+    loss = F.cross_entropy(x, y, reduction="none")
+    for one, other in ((loss[mask].mean(), torch.where(mask, loss, 0).sum() / mask.sum()), (F.cross_entropy(x[mask], y[mask]), F.cross_entropy(x, y.masked_fill(~mask, -100)))):
+        assert torch.allclose(one, other) and torch.allclose(*(torch.autograd.grad(v, x, retain_graph=True)[0] for v in (one, other)))
 
 
 def test_lengths_that_depend_on_data():
@@ -184,6 +194,8 @@ def test_arguments():
     assert "metric 'hits' must be floating point" in refused(lambda m, x, y: {"loss": m(x).sum(), "hits": (m(x) > 0).sum()})
     assert "Embedding(sparse=True)" in refused(lambda m, x: m(x).sum(), nn.Embedding(4, 2, sparse=True), torch.zeros(4, dtype=torch.int64))
     assert "hooks on its gradient" in refused(nn.MSELoss(), hooked())
+    for register in ("register_hook", "register_post_accumulate_grad_hook"):  # within the step
+        assert "'weight' has hooks on its gradient" in refused(lambda m, x, y: (getattr(m.weight, register)(lambda g: None), F.mse_loss(m(x), y))[1])
     assert "int16" in refused(nn.MSELoss(), batch=(X.to(torch.int16), Y))
 
 
@@ -386,3 +398,27 @@ def test_a_backward_pass_in_the_loss():
     wanted = adversarial(model, X, Y).item()
     with commsched.torch.transpile(model, sgd(model), adversarial, (X, Y), cluster=1) as program:
         assert abs(program.step((X, Y))["loss"] - wanted) < 1e-5
+
+
+ORDERS = {"whole": lambda h: h, "transposed": lambda h: h.t(), "every other": lambda h: h[:, ::2], "rows": lambda h: h[1:], "of the order of another": lambda h: torch.empty_like(h.t()).copy_(h.t()),
+          "copied": lambda h: h.t().clone(memory_format=torch.contiguous_format)}
+
+
+@pytest.mark.parametrize("offset", [None, 1])
+@pytest.mark.parametrize("order", ORDERS)
+def test_views_by_strides_are_those_of_pytorch_or_refused(order, offset):
+    """Elements by their places in memory, which tensors of a program have not; windows that overlap, and their gradients."""
+    def loss(model, x):
+        return (ORDERS[order](model(x)).as_strided((3, 2), (1, 2), offset) * torch.arange(6.0).view(3, 2)).sum().sin()
+    torch.manual_seed(0)
+    model, x = nn.Linear(3, 6), torch.randn(4, 3)
+    if order in ("transposed", "every other", "of the order of another") or order == "rows" and offset is not None:
+        assert "as_strided must be of a tensor whose elements lie in order" in refused(loss, model, batch=(x,))
+        return
+    program = commsched.torch.transpile(model, sgd(model), loss, (x,), cluster=1)
+    (metrics,) = program.run([(x,)])
+    wanted = loss(model, x)
+    wanted.backward()
+    assert abs(metrics["loss"] - wanted.item()) < 1e-6
+    assert all(torch.allclose(program.params[n], p - 0.1 * p.grad, atol=1e-6) for n, p in model.named_parameters())
+    program.close()

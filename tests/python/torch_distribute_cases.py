@@ -17,9 +17,9 @@ import torch.distributed as dist
 from torch import nn
 
 import commsched.torch
-from commsched.torch import first_use
+from commsched.torch import first_use, gradients, watching
 from torch_distribute_drawn import drawn
-from torch_distribute_passes import several_passes
+from torch_distribute_passes import several_passes, two_optimizers
 
 first_use.SPREAD = 10.0  # what goes together depends on no clock here
 first_use.EARLY, first_use.EARLY_BYTES = 0.0, 0  # nor of which gradients a part is sent early
@@ -291,6 +291,27 @@ def others():
         refused(lambda: commsched.torch.distribute(model, optimizer), f"{what} of the optimizer must match those of rank 0 on all ranks, got: others on rank 1")
 
 
+def passes(rank, seeds, of):
+    """Asserts that training comes to the reference, and to the same bits on all ranks."""
+    for seed in seeds:
+        found, wanted = (torch.cat([p.flatten() for p in of(seed, ours, rank)]) for ours in (True, False))
+        of_rank_0 = found.clone()
+        dist.broadcast(of_rank_0, 0)
+        close, equal = torch.allclose(found, wanted, rtol=1e-4, atol=1e-5), torch.equal(found, of_rank_0)
+        all_ranks = [None] * dist.get_world_size()
+        dist.all_gather_object(all_ranks, (close, equal))
+        assert all(map(all, all_ranks)), (seed, all_ranks, (found - wanted).abs().max())
+
+
+def planted(rank, seeds):
+    """Faults that passes() finds: nobody waits where another optimizer makes its step, or for messages of which some gradients lack where gradients are clipped."""
+    look = gradients.Gradients.look
+    watching._stepping.__code__ = (lambda optimizer, *_: None).__code__
+    refused(lambda: passes(rank, seeds, two_optimizers), "")
+    gradients.Gradients.look = lambda self, what, everywhere=False: look(self, what)
+    refused(lambda: passes(rank, seeds, several_passes), "")
+
+
 def main():
     if CASE in ("dropped", "left", "others"):
         return globals()[CASE]()
@@ -312,16 +333,13 @@ def main():
         refusals()
     elif CASE == "buffers":
         buffers(dist.get_rank())
-    elif CASE == "passes":
+    elif CASE in ("passes", "planted"):
         first = int(os.environ.get("COMMSCHED_TEST_SEED", "0"))
-        for seed in range(first, first + 20 * int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))):
-            own = several_passes(seed, True, rank)
-            for found, wanted in zip(own, several_passes(seed, False, rank), strict=True):
-                assert torch.allclose(found, wanted, rtol=1e-4, atol=1e-5), (seed, (found - wanted).abs().max())
-            others = [found.clone() for found in own]
-            for tensor in others:
-                dist.broadcast(tensor, 0)
-            same(own, others, f"seed {seed}, on rank 0")
+        seeds = range(first, first + 20 * int(os.environ.get("COMMSCHED_TEST_TIMES", "1")))
+        if CASE == "planted":
+            return planted(rank, seeds)
+        passes(rank, seeds, several_passes)
+        passes(rank, seeds, two_optimizers)
     elif CASE == "drawn":
         some_early = 0
         first, times = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))

@@ -136,6 +136,7 @@ def _backward(step: Step, call: Callable[..., Any], batch: Sequence[torch.Tensor
             if p.grad is not None:
                 raise FrontEndError(f"loss_fn must leave the backward pass to the step, which is that of the loss it returns, got: a gradient of '{name}' that it has made; "
                                     "return the sum of all losses")
+            refuse_hooks(name, p)
             if p.requires_grad != (id(p) in ids):
                 raise FrontEndError(f"parameter '{name}' must require a gradient at the end of a step as it did before it; freeze it before transpile()")
         found, values = metrics_of(returned)
@@ -148,6 +149,12 @@ def _backward(step: Step, call: Callable[..., Any], batch: Sequence[torch.Tensor
         names, means = found, values if i == 0 else [m + v for m, v in zip(means, values)]
     own = iter(sums)
     return names, means, [next(own) if p.requires_grad else None for p in fresh]
+
+
+def refuse_hooks(name: str, parameter: torch.Tensor) -> None:
+    """Of the model, or what the step itself has registered, which in PyTorch would add to those of the steps before."""
+    if parameter._backward_hooks or getattr(parameter, "_post_accumulate_grad_hooks", None):
+        raise FrontEndError(f"parameter '{name}' has hooks on its gradient, which would not run; change gradients in before_update")
 
 
 def capture(step: Step, params: Sequence[torch.Tensor], buffers: Sequence[torch.Tensor], state: Mapping[Entry, torch.Tensor],

@@ -8,6 +8,8 @@ import functools
 
 import torch
 
+from ..errors import FrontEndError
+from . import places
 from .rules import RULES
 
 
@@ -54,8 +56,16 @@ def _less_in_place(x, y, *, alpha=1):
     return x.add_(y, alpha=-alpha) if isinstance(alpha, torch.SymFloat) else NotImplemented
 
 
+def _strided(x, size, stride, storage_offset=None):
+    """By where elements lie in memory, which is another place later."""
+    if not x.is_contiguous() or x.storage_offset() and storage_offset is not None:
+        raise FrontEndError(f"{places.here()}as_strided must be of a tensor whose elements lie in order from the beginning of their memory, got: strides {list(x.stride())} of "
+                            f"{list(x.shape)}, from {x.storage_offset()}; call contiguous() or clone() before it")
+    return NotImplemented
+
+
 # In the first trace, where the order of elements is still that of PyTorch.
-BY_ORDER = {torch.ops.aten.sub.Tensor: _less, torch.ops.aten.sub_.Tensor: _less_in_place, torch.ops.aten._linalg_solve_ex.default: _solve, torch.ops.aten._linalg_det.default: _determinant,
+BY_ORDER = {torch.ops.aten.as_strided.default: _strided, torch.ops.aten.sub.Tensor: _less, torch.ops.aten.sub_.Tensor: _less_in_place, torch.ops.aten._linalg_solve_ex.default: _solve, torch.ops.aten._linalg_det.default: _determinant,
             torch.ops.aten._linalg_slogdet.default: _log_determinant}
 
 

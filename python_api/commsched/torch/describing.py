@@ -27,7 +27,7 @@ from ..frontend.stablehlo import level0_function, level0_module
 from ..frontend.stablehlo.function import FunctionSpec
 from ..frontend.stablehlo.ir import Printer
 from . import interpret, labels, optimizers, scaling, values
-from .capture import Graph, Step, capture, named_buffers
+from .capture import Graph, Step, capture, named_buffers, refuse_hooks
 from .first_state import Entry
 
 
@@ -137,8 +137,7 @@ def layout(step: Step) -> Layout:
     params = dict(model.named_parameters())
     for name, p in params.items():
         values.check(p, f"parameter '{name}'")
-        if p._backward_hooks or getattr(p, "_post_accumulate_grad_hooks", None):
-            raise FrontEndError(f"parameter '{name}' has hooks on its gradient, which would not run; change gradients in before_update")
+        refuse_hooks(name, p)
     buffers = named_buffers(model)
     for name, b in buffers.items():
         values.check(b, f"buffer '{name}'")

@@ -26,6 +26,7 @@ from ..posts import Posts
 from .gradients import Gradients
 from .meeting import meet
 from .one_by_one import check_one_by_one
+from .optimizers import refuse_own_step
 from .watching import Hook
 
 _live: "weakref.WeakSet[Any]" = weakref.WeakSet()
@@ -51,7 +52,7 @@ def distribute(model: nn.Module, optimizer: Optimizer, *, broadcast_buffers: boo
     # So that who keeps the model only has an optimizer that updates it.
     buffers = [buffer for buffer in model.buffers() if buffer.numel()]
     gradients = Gradients(model, posts, lambda parameters, groups: _update(optimizer, own, numbers, parameters, groups),
-                          buffers if broadcast_buffers else [])
+                          buffers if broadcast_buffers else [], numbers)
     try:
         gradients.values.send([*model.parameters(), *buffers], "initial value")
         gradients.values.take()
@@ -99,6 +100,9 @@ class _Distributed:
             raise FrontEndError(f"step of a distributed optimizer must be called without arguments, got: {', '.join([*(['closure'] if closure is not None else []), *other])}")
         if self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks:
             raise FrontEndError("a distributed optimizer must have no hooks of its step")
+        if [self.__dict__.pop(name) for name in ("grad_scale", "found_inf") if name in self.__dict__]:  # which a GradScaler sets while it calls this
+            raise FrontEndError("step of a distributed optimizer must not be made by a GradScaler, whose scale each rank would change by its own gradients; compute in "
+                                "bfloat16, which needs none")
         gradients = state.gradients
         groups = [{name: value.clone() if isinstance(value, torch.Tensor) else value for name, value in group.items() if name != "params"}
                   for group in self.param_groups]
@@ -136,8 +140,7 @@ class _Distributed:
 
     def synchronize(self) -> None:
         """All gradients are complete, and all updates made."""
-        self._commsched.gradients.update_all()
-        self._commsched.gradients.finish_all()
+        self._commsched.gradients.synchronize()
 
     def undistribute(self) -> None:
         """The optimizer and the model are as they were before, with the values of now."""
@@ -175,11 +178,12 @@ def _check(model: nn.Module, optimizer: Optimizer) -> None:
     if isinstance(model, nn.parallel.DistributedDataParallel):
         raise FrontEndError("model must be the one inside of DistributedDataParallel, got: DistributedDataParallel")
     if isinstance(optimizer, _Distributed) or any(model is other._commsched.model for other in _live):
-        raise FrontEndError("model and optimizer must not be distributed already")
+        raise FrontEndError("model and optimizer must not be distributed already; another optimizer, of other parameters of the model, stays as it is")
     if isinstance(optimizer, (torch.optim.LBFGS, torch.optim.SparseAdam)):
         raise FrontEndError(f"optimizer must update parameters one by one, of dense gradients, got: {type(optimizer).__name__}")
     if optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks:
         raise FrontEndError("a distributed optimizer must have no hooks of its step")
+    refuse_own_step(optimizer)
     known = {id(p) for p in model.parameters()}
     for group in optimizer.param_groups:
         for parameter in group["params"]:

@@ -147,12 +147,13 @@ def equal(a: Any, b: Any) -> bool:
 @dataclasses.dataclass
 class Carried:
     """entries: what a step goes on from and changes. constants: of parameters by position, and of groups, what else their next step must find there.
-    read: group and key of what a step reads there."""
+    read: group and key of what a step reads there. of_rates: whether the first step makes state of the rate that it has (Rprop, ASGD)."""
 
     entries: "dict[Entry, torch.Tensor]"
     state: "dict[int, dict]"
     groups: "list[dict]"
     read: "frozenset[tuple[int, str]]" = frozenset()
+    of_rates: bool = False
 
 
 def carried(optimizer: torch.optim.Optimizer, wanted: Sequence[bool], params: Sequence[torch.Tensor]) -> Carried:
@@ -169,6 +170,8 @@ def carried(optimizer: torch.optim.Optimizer, wanted: Sequence[bool], params: Se
     except Exception:  # which is found, and said where, when the step is traced
         return Carried({Entry(k, (i,)): v.detach() for i, own in state.items() for k, v in own.items() if isinstance(v, torch.Tensor)}, state, groups)
     read = frozenset((i, key) for i, group in enumerate(trial.groups) for key in group.read)
+    makes = any(not had.get(i) and made.first for i, made in trial.state.items())
+    of_rates = makes and _of_rates(optimizer, chosen, had, groups)
     for i, own in state.items():
         if not own:
             own.update(trial.state[i].first)
@@ -176,16 +179,31 @@ def carried(optimizer: torch.optim.Optimizer, wanted: Sequence[bool], params: Se
         group.update(after.first)
     if any(not had.get(i) and own for i, own in state.items()) or any(after.first for after in trial.groups):
         _fit(optimizer, chosen, had, state, groups, [after.first for after in trial.groups])
-    return Carried(_entries(type(optimizer).__name__, state, groups, trial), state, groups, read)
+    return Carried(_entries(type(optimizer).__name__, state, groups, trial), state, groups, read, of_rates)
+
+
+def _of_each_shape(chosen: "Sequence[dict[int, torch.Tensor]]", had: dict) -> "list[dict[int, torch.Tensor]]":
+    some: "list[dict[int, torch.Tensor]]" = []
+    for of in chosen:
+        by_shape = {(p.shape, p.dtype, bool(had.get(i))): i for i, p in reversed(of.items())}
+        some.append({i: of[i] for i in sorted(by_shape.values())})
+    return some
+
+
+def _of_rates(optimizer: torch.optim.Optimizer, chosen: "Sequence[dict]", had: dict, groups: "list[dict]") -> bool:
+    """Whether a first step with another rate makes other state."""
+    some, others = _of_each_shape(chosen, had), [{**group, "lr": group["lr"] * 0.5 + 1e-3} if "lr" in group else group for group in groups]
+    try:
+        one, other = (Trial(optimizer, some, had, of) for of in (groups, others))
+    except Exception:
+        return False
+    return any(not equal(_sorted(made.first), _sorted(other.state[i].first)) for i, made in one.state.items())
 
 
 def _fit(optimizer: torch.optim.Optimizer, chosen: "Sequence[dict]", had: dict, state: dict, groups: "list[dict]", counted: "Sequence[dict]") -> None:
     """Finds what a first step can begin with in place of nothing: what is noted there; zeros, where that is made of the gradient; one less, where
     a count begins with one."""
-    some: "list[dict[int, torch.Tensor]]" = []
-    for of in chosen:
-        by_shape = {(p.shape, p.dtype, bool(had.get(i))): i for i, p in reversed(of.items())}
-        some.append({i: of[i] for i in sorted(by_shape.values())})
+    some = _of_each_shape(chosen, had)
 
     def zeroed(own: dict, i: int) -> dict:
         return own if had.get(i) else {k: torch.zeros_like(v) if isinstance(v, torch.Tensor) else v for k, v in own.items()}

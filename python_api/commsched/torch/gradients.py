@@ -7,7 +7,7 @@ from __future__ import annotations
 import contextlib
 import sys
 import weakref
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Callable, Collection, Iterator, Optional
 
 import torch
 from torch import nn
@@ -37,12 +37,13 @@ def _as_stepped(autocast: "tuple[bool, torch.dtype]") -> Iterator[None]:
 class Gradients:
     """Of the parameters of `model`, means over the ranks of `posts`; `update(parameters, groups)` makes the updates of some
     with the optimizer's groups as they were when its step was called. `buffers` are those of rank 0 after send_buffers(): each
-    module waits for them that has some, or was seen to use one."""
+    module waits for them that has some, or was seen to use one. `updated`: ids of the parameters that update() knows."""
 
-    def __init__(self, model: nn.Module, posts: Posts, update: "Callable[[list[nn.Parameter], list], None]", buffers: "list[torch.Tensor]"):
+    def __init__(self, model: nn.Module, posts: Posts, update: "Callable[[list[nn.Parameter], list], None]", buffers: "list[torch.Tensor]", updated: "Collection[int]"):
         self.posts, self._update = posts, update
         named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
         self.names, self.parameters = [name for name, _ in named], [p for _, p in named]
+        self._updated = {i for i, p in enumerate(self.parameters) if id(p) in updated}
         self._frozen = [(name, p) for name, p in model.named_parameters() if not p.requires_grad]
         self._modules = dict(model.named_modules())
         self.steps, self.accumulating = 0, False
@@ -132,9 +133,7 @@ class Gradients:
             raise RuntimeFailure(f"gradient of {self.names[index]!r} must be dense, got: {gradient.layout}")
         if self.measuring:
             self._measured.whole(index, all(len(u.missing) == len(u.members) and u.posted is None for u in self.units))
-        unit.missing.discard(index)
-        if unit.flat is not None:
-            unit.parts[index].copy_(gradient)
+        unit.put(index, gradient)
         if not unit.missing:
             dense = unit.flat if unit.flat is not None else gradient if gradient.is_contiguous() else gradient.contiguous()
             unit.copied = dense if dense is not gradient else None
@@ -143,31 +142,26 @@ class Gradients:
                 return
             unit.posted = self.posts.post(f"gradient {unit.key}", dense, combine="mean", priority=unit.priority)
 
-    def _finish(self, unit: Unit) -> None:
-        """Its means are in the parameters' gradients."""
+    def _finish(self, unit: Unit, wanted: bool = True) -> None:
+        """Its means are in the parameters' gradients. wanted: whether these are of use to anybody."""
+        if wanted:
+            self._check_sent(unit)
         while self._agreeing(unit):
             # What another rank waits for is not held up by this.
             others = {id(other.posted): other for other in self.units if other is not unit and self._agreeing(other)}
             one = self.posts.wait_any([unit.message(), *(other.message() for other in others.values())])
             self._advance(others.get(id(one), unit))
         unit.message().wait()
-        unit.posted = None
-        unit.missing = set(unit.members)
-        unit.averaged = True
-        with torch.no_grad():
-            gradients = [self._gradient(unit, i) for i in unit.members]
-            if unit.early is not None:
-                unit.early.finish(gradients[0] if unit.copied is None else unit.copied)
-            if unit.flat is not None:
-                torch._foreach_copy_(gradients, [unit.parts[i] for i in unit.members])
-            elif unit.copied is not None:
-                gradients[0].copy_(unit.copied)
-                unit.copied = None
+        lacking = unit.take()
+        if lacking:
+            raise RuntimeFailure(f"parameter {self.names[lacking[0]]!r} must have a gradient on all ranks or on none, got: none on rank {self.posts.rank} in step {self.steps}")
 
-    def _gradient(self, unit: Unit, index: int) -> torch.Tensor:
-        gradient = self.parameters[index].grad if unit.groups is None else unit.gradients[index]
-        assert gradient is not None
-        return gradient
+    def _check_sent(self, unit: Unit) -> None:
+        """What somebody has made of a gradient meanwhile would be lost, or be a part of the mean."""
+        changed = unit.changed(lambda i: self.parameters[i].grad if unit.groups is None else unit.gradients[i])
+        if changed is not None:
+            raise RuntimeFailure(f"gradient of {self.names[changed]!r} must stay as it is while it is averaged, got: another one in step {self.steps}; call synchronize() of the "
+                                 "optimizer before it is changed")
 
     def _agreeing(self, unit: Unit) -> bool:
         return unit.early is not None and unit.early.agreeing and unit.posted is not None
@@ -178,20 +172,21 @@ class Gradients:
             return False
         assert unit.early is not None
         with torch.no_grad():
-            unit.posted = unit.early.advance(unit.copied if unit.copied is not None else self._gradient(unit, unit.members[0]))
+            unit.posted = unit.early.advance(unit.copied if unit.copied is not None else unit.sent[unit.members[0]][0])
         return True
 
-    def _complete(self) -> None:
-        """Of several backward passes, the last ones may have changed some gradients of a unit; the others are means already, and go with them."""
-        for unit in self.units:
-            if unit.posted is None and unit.averaged and 0 < len(unit.missing) < len(unit.members):
-                for i in unit.missing:
-                    gradient = self.parameters[i].grad
-                    if gradient is None:
-                        raise RuntimeFailure(f"parameter {self.names[i]!r} must have a gradient in every step or in none, got: none in step {self.steps}")
-                    unit.parts[i].copy_(gradient)
-                unit.missing = set()
-                unit.posted = self.posts.post(f"gradient {unit.key}", unit.flat, combine="mean", priority=unit.priority)
+    def _partly(self) -> "list[Unit]":
+        return [unit for unit in self.units if unit.posted is None and 0 < len(unit.missing) < len(unit.members)]
+
+    def _complete(self, everywhere: bool = False) -> None:
+        """Of several backward passes, the last ones may have changed some gradients of a unit; the others are means already, and go with them. everywhere: on
+        all ranks, so that also units go of which some gradients are not there yet."""
+        for unit in self._partly():
+            means = {i: gradient for i in unit.missing if unit.averaged and (gradient := self.parameters[i].grad) is not None}
+            if len(means) < len(unit.missing) and not everywhere:
+                continue
+            unit.fill(means)
+            unit.posted = self.posts.post(f"gradient {unit.key}", unit.flat, combine="mean", priority=unit.priority)
 
     # ---- the optimizer's step ------------------------------------------------------------
     def step(self, groups: list) -> bool:
@@ -203,6 +198,10 @@ class Gradients:
                 raise RuntimeFailure(f"parameter {name!r} must require a gradient when distribute() is called, or never, got: a gradient in step {self.steps}")
         self._complete()
         ready = {i for unit in self.units for i in unit.members if unit.posted is not None or i not in unit.missing}
+        if not self._finished:
+            self._refuse_local(ready)
+        for unit in self._partly():
+            raise RuntimeFailure(f"parameter {self.names[min(unit.missing)]!r} must have a gradient in every step or in none, got: none in step {self.steps}")
         if self._expected is not None and not self._finished and ready != self._expected:
             name = self.names[min(ready ^ self._expected)]
             raise RuntimeFailure(f"parameter {name!r} must have a gradient in every step or in none, got: {'one' if ready > self._expected else 'none'} in step {self.steps}")
@@ -212,6 +211,7 @@ class Gradients:
         else:
             for unit in self.units:
                 if unit.posted is not None:
+                    self._check_sent(unit)
                     unit.groups = groups
                     unit.gradients = {i: self.parameters[i].grad for i in unit.members}
                     self._waiting[id(unit)] = unit
@@ -223,6 +223,14 @@ class Gradients:
         return at_once
 
     _finished = False  # this step's gradients are complete, before step()
+
+    def _refuse_local(self, ready: "set[int]") -> None:
+        """What no backward pass has made, such as gradients of torch.autograd.grad() that somebody has set, is no mean over the ranks."""
+        for i, parameter in enumerate(self.parameters):
+            unit, gradient = self.unit_of.get(i), parameter.grad
+            if i not in ready and i in self._updated and gradient is not None and not (unit is not None and unit.averaged) and gradient.any():
+                raise RuntimeFailure(f"gradient of {self.names[i]!r} must be made by a backward pass outside of no_sync(), as the ranks' are averaged there, got: one of this "
+                                     f"rank alone in step {self.steps}")
 
     def _begin(self) -> None:
         """Another step: its gradients are not there yet."""
@@ -386,7 +394,7 @@ class Gradients:
     def zeroed(self, set_to_none: bool) -> None:
         if not set_to_none:
             self.update_all()
-        self.finish_all()  # of a step that is left out
+        self.finish_all(wanted=False)  # of a step that is left out
         self._begin()
 
     def update_all(self) -> None:
@@ -394,18 +402,25 @@ class Gradients:
         if self._waiting:
             self._make_updates(list(self._waiting.values()))
 
-    def finish_all(self) -> None:
+    def finish_all(self, wanted: bool = True) -> None:
         """All that is under way is complete."""
         self.values.settle()
         for unit in self.units:
             if unit.posted is not None and unit.groups is None:
-                self._finish(unit)
+                self._finish(unit, wanted)
 
-    def look(self, what: str) -> None:
-        """Somebody looks at parameters or gradients: they are complete."""
+    def synchronize(self) -> None:
+        """All gradients are complete, and all updates made; after a backward pass the step is then made at once."""
+        self.update_all()
+        if any(unit.posted is not None for unit in self.units):
+            self._finished = True
+        self.finish_all()
+
+    def look(self, what: str, everywhere: bool = False) -> None:
+        """Somebody looks at parameters or gradients: they are complete. everywhere: on all ranks."""
         self.update_all()
         if not self._stack and not in_backward():
-            self._complete()
+            self._complete(everywhere)
         under_way = any(unit.posted is not None for unit in self.units)
         if under_way and not self._stack:
             partly = [unit for unit in self.units if unit.posted is None and len(unit.missing) < len(unit.members)]

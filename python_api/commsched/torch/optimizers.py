@@ -14,11 +14,13 @@ import copy
 import dataclasses
 import inspect
 import numbers as numbers_
+import types
 from typing import Any, Collection, Iterator, Mapping, Optional, Sequence
 
 import numpy as np
 import torch
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+from torch.optim import lr_scheduler
 
 from ..errors import FrontEndError
 from .decisions import every_way, numbers
@@ -91,6 +93,7 @@ def check(optimizer: Any, params: Sequence[torch.Tensor]) -> None:
     inner = inner_of(optimizer)
     if inner is not None:
         raise FrontEndError(f"{name} must make its step itself, got: one of a {type(getattr(optimizer, inner)).__name__} in its attribute '{inner}'; have that be the optimizer")
+    refuse_own_step(optimizer)
     known = {id(p) for p in params}
     for i, group in enumerate(optimizer.param_groups):
         if "lr" in group and not isinstance(group["lr"], (numbers_.Real, torch.Tensor)):
@@ -106,6 +109,16 @@ def _refuse_state_of_none(optimizer: torch.optim.Optimizer, known: "Collection[i
     for key in optimizer.state:
         if id(key) not in known:
             raise FrontEndError(f"{type(optimizer).__name__} keeps state that belongs to no parameter of the model: {key if isinstance(key, str) else 'a tensor'}")
+
+
+def refuse_own_step(optimizer: torch.optim.Optimizer) -> None:
+    """Refuses a step that somebody has put on the object. That of a scheduler only notes that it was called."""
+    step = vars(optimizer).get("step")
+    while isinstance(step, types.FunctionType) and step.__code__.co_filename == lr_scheduler.__file__:
+        step = getattr(step, "__wrapped__")
+    if step is not None and step is not type(optimizer).step:
+        raise FrontEndError(f"step of {type(optimizer).__name__} must be that of its class, got: another one that the object has, which would not run; change gradients between the "
+                            "backward pass and the step, or derive a class")
 
 
 def inner_of(optimizer: torch.optim.Optimizer) -> Optional[str]:
@@ -207,7 +220,7 @@ class Copy:
             if entry.number is not None:
                 mine[entry] = value.item()
             else:
-                mine[entry] = value.double() if compiled and entry.of and value.dim() == 0 else value.clone()
+                mine[entry] = value.to(torch.float64, copy=True) if compiled and entry.of and value.dim() == 0 else value.clone()
             for place in self._places(own, entry):
                 place[entry.key] = mine[entry]
         groups = [group_values(group) for group in own.param_groups]

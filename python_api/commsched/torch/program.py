@@ -30,6 +30,7 @@ class Program(RatedProgram):
         # What the parameters begin with counts, not what the model comes to later.
         super().__init__(describe, step, (batch,), *arguments, **options)
         self._seen = Seen(step.model, step.optimizer, step.hyper.counted)
+        self._of_rates = step.begins.of_rates  # the optimizer's state, as nothing else has it yet
         step.beside.traced()
 
     def stream(self, batches: Iterable[Any], workers: Optional[int] = None, replan: Any = None, scheduler: Any = None) -> Steps:
@@ -40,6 +41,19 @@ class Program(RatedProgram):
 
     def _read_rates(self) -> list[float]:
         return self._step.hyper.values(self._step.optimizer)
+
+    def _begin_step(self) -> None:
+        if self._of_rates and self._read_rates() != self._at_first:
+            raise FrontEndError(f"the rates of {type(self._step.optimizer).__name__}, which makes its state of them in its first step, must stay {self._at_first} from transpile() to then, "
+                                f"got: {self._read_rates()}; make its scheduler, or set them, before transpile()")
+        self._of_rates = False
+        super()._begin_step()
+
+    def restore(self, path: Any) -> Any:
+        """See commsched.Program.restore."""
+        position = super().restore(path)
+        self._of_rates = False
+        return position
 
     def _rates_now(self) -> list[float]:
         """Those that the optimizer has, of which all else is as it was."""

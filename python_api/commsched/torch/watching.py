@@ -5,7 +5,8 @@
 Parameters and buffers are reached by attributes of modules, by named_parameters() and named_buffers() (and parameters() and
 buffers()), by copies and pickles, and gradients also by torch.nn.utils.clip_grad, whichever way it has got them. While a model
 is watched, these functions of PyTorch are wrapped: they look whether something is still to be done for the parameter. Modules
-themselves stay as they are but for hooks, which copies and pickles of them do not have.
+themselves stay as they are but for hooks, which copies and pickles of them do not have. An optimizer that is not distributed, of
+other parameters of the model, looks when it makes its step.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any, Callable, Iterable, Optional, Protocol
 import torch
 from torch import nn
 from torch.nn.utils import clip_grad
+from torch.optim.optimizer import register_optimizer_step_pre_hook
 
 
 class Watcher(Protocol):
@@ -24,8 +26,8 @@ class Watcher(Protocol):
     def seen(self, parameter: nn.Parameter) -> None:
         """It is read, now, by whoever."""
 
-    def look(self, what: str) -> None:
-        """All parameters and gradients are."""
+    def look(self, what: str, everywhere: bool = False) -> None:
+        """All parameters and gradients are. everywhere: on all ranks."""
 
     def take_buffers(self) -> None:
         """All buffers are."""
@@ -53,6 +55,7 @@ def watch(watcher: Watcher, modules: Iterable[nn.Module], parameters: Iterable[n
                                   (nn.Parameter, "__deepcopy__", _copied), (nn.Parameter, "__reduce_ex__", _copied),
                                   (clip_grad, "_group_tensors_by_device_and_dtype", _clipped)):
             _wrap(owner, name, made)
+        _undo.append(register_optimizer_step_pre_hook(_stepping).remove)
     return weakref.finalize(watcher, _unwatch, reference, numbers)
 
 
@@ -170,9 +173,17 @@ def _zeroed(own: Any) -> Any:
 def _clipped(own: Any) -> Any:
     def group(*arguments: Any, **named: Any) -> Any:
         for watcher in {id(w): w for r in _modules.values() if (w := r()) is not None}.values():
-            watcher.look("gradients are clipped")
+            watcher.look("gradients are clipped", everywhere=True)
         return own(*arguments, **named)
     return group
+
+
+def _stepping(optimizer: Any, *_: Any) -> None:
+    """Of any optimizer of the process."""
+    if not hasattr(optimizer, "_commsched"):
+        found = [reference() for group in optimizer.param_groups for p in group["params"] if (reference := _parameters.get(id(p))) is not None]
+        for watcher in {id(w): w for w in found if w is not None}.values():
+            watcher.look("another optimizer makes its step")
 
 
 def in_backward() -> bool:

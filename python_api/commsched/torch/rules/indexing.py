@@ -26,10 +26,19 @@ def _places(x, indices):
     return tuple(slice(None) if i is None else jnp.where(i < 0, i + x.shape[d], i) for d, i in enumerate(indices))
 
 
+_BY_MASK = ("a mask, whose result has a shape that depends on data (in place of x[mask].mean() write torch.where(mask, x, 0).sum() / mask.sum(), in place of "
+            "cross_entropy(x[mask], y[mask]) that of x and y.masked_fill(~mask, -100))")
+
+
+@rule("aten.masked_select")
+def _masked_select(op: Operation, x, mask):
+    raise NoRule(_BY_MASK)
+
+
 @rule("aten.index", "aten._unsafe_index")
 def _index(op: Operation, x, indices):
     if _mask(op, indices) is not None:
-        raise NoRule("a mask, whose result has a shape that depends on data")
+        raise NoRule(_BY_MASK)
     return x.at[_places(x, indices)].get(mode="clip")
 
 
