@@ -129,9 +129,6 @@ FAULTS = [
           "createStart(builder, start.getLoc(), unique(key + \".to_device\"),\n                    input ? input : await.getResult(), result, priority);",
           STAGED),
     # Passes by hand.
-    Fault("what is the same on all devices is counted for each of them again", "passes/place/ReplicateDevices.cpp",
-          "isDone |= isSpread || countsForEach(func, devices);", "isDone |= isSpread;",
-          BY_HAND + "insert-dist-comm{reduction=sum},replicate-devices,replicate-devices," + LOWER),
     Fault("what a node has alone is counted for each of its devices", "passes/place/ReplicateDevices.cpp",
           "        origins.isOfNode(op.getOperand(0)))\n", "        false)\n",
           BY_HAND + "insert-dist-comm{reduction=sum},spread-sums{force=true min-elements=1},replicate-devices," + LOWER),

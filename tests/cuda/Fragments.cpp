@@ -217,6 +217,29 @@ Bytes randomTensor(Type tensor, std::mt19937_64 &random) {
   return bytes;
 }
 
+Bytes specialTensor(Type tensor, std::mt19937_64 &random) {
+  Bytes bytes = randomTensor(tensor, random);
+  auto element = dyn_cast<FloatType>(cast<RankedTensorType>(tensor).getElementType());
+  if (!element)
+    return bytes;
+  const llvm::fltSemantics &semantics = element.getFloatSemantics();
+  size_t size = planexport::elementBytes(element);
+  for (size_t at = 0; at < bytes.size(); at += size) {
+    bool negative = random() % 2;
+    llvm::APFloat value = llvm::APFloat::getZero(semantics, negative);
+    switch (random() % 8) {
+    case 0: break;
+    case 1: value = llvm::APFloat::getInf(semantics, negative); break;
+    case 2: value = llvm::APFloat::getNaN(semantics, negative); break;
+    case 3: value = llvm::APFloat::getSmallest(semantics, negative); break;
+    default: continue;
+    }
+    uint64_t bits = value.bitcastToAPInt().getZExtValue();
+    std::memcpy(&bytes[at], &bits, size);
+  }
+  return bytes;
+}
+
 Difference compare(Type tensor, const Bytes &a, const Bytes &b) {
   Difference result;
   Type element = cast<RankedTensorType>(tensor).getElementType();

@@ -68,6 +68,8 @@ private:
 
 /// Random numbers for a tensor: floats around 1, small integers.
 Bytes randomTensor(mlir::Type type, std::mt19937_64 &random);
+/// The same, but of floats some are zeros of both signs, infinite, NaN or subnormal.
+Bytes specialTensor(mlir::Type type, std::mt19937_64 &random);
 
 size_t bytesOf(mlir::Type tensor);
 

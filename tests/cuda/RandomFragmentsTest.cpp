@@ -44,11 +44,13 @@ struct Totals {
   double largest = 0;
 };
 
-void checkFragment(Fragments &fragments, size_t index, uint64_t seed, Totals &totals) {
+using Make = Bytes (*)(Type, std::mt19937_64 &);
+
+void checkFragment(Fragments &fragments, size_t index, uint64_t seed, Make make, Totals &totals) {
   std::mt19937_64 random(seed);
   Buffers inputs;
   for (Type type : fragments.inputs(index))
-    inputs.push_back(randomTensor(type, random));
+    inputs.push_back(make(type, random));
   Buffers host = fragments.runOnHost(index, inputs);
   std::string fault;
   Buffers first = fragments.emulate(index, inputs, 2 * seed, fault);
@@ -63,7 +65,7 @@ void checkFragment(Fragments &fragments, size_t index, uint64_t seed, Totals &to
     Difference difference = compare(type, host[i], first[i]);
     totals.elements += difference.elements;
     if (elementwise) {
-      EXPECT_EQ(difference.differing, 0u) << "result " << i << " of " << difference.elements << " elements";
+      EXPECT_EQ(difference.differing, 0u) << "result " << i << " of fragment " << index << ", " << difference.elements << " elements";
       continue;
     }
     totals.differing += difference.differing;
@@ -75,14 +77,18 @@ void checkFragment(Fragments &fragments, size_t index, uint64_t seed, Totals &to
   }
 }
 
-TEST(RandomFragments, ComputeWhatTheHostComputes) {
+void checkRandom(Make make, uint32_t count) {
   Totals totals;
   std::map<std::string, size_t> refusals;
-  Cases cases = casesOf(60);
+  Cases cases = casesOf(count);
   for (uint32_t seed = cases.first; seed < cases.end; ++seed) {
-    SCOPED_TRACE("seed " + std::to_string(seed));
+    const std::string program = differential::generate(seed, /*servers=*/false);
+    // Of what is not finite an integer may be anything.
+    if (make == specialTensor && program.find("arith.fpto") != std::string::npos)
+      continue;
+    SCOPED_TRACE("seed " + std::to_string(seed) + "\n" + program);
     Context context;
-    OwningOpRef<ModuleOp> module = schedule(context, differential::generate(seed, /*servers=*/false));
+    OwningOpRef<ModuleOp> module = schedule(context, program);
     if (!module)
       continue;
     Fragments fragments(context, *module);
@@ -92,7 +98,7 @@ TEST(RandomFragments, ComputeWhatTheHostComputes) {
       continue;
     }
     for (size_t i = 0; i < fragments.size(); ++i)
-      checkFragment(fragments, i, seed, totals);
+      checkFragment(fragments, i, seed, make, totals);
   }
   for (const auto &[refusal, count] : refusals)
     std::cout << count << " refused: " << refusal << "\n";
@@ -100,5 +106,9 @@ TEST(RandomFragments, ComputeWhatTheHostComputes) {
             << " elements; where sums are, " << totals.differing << " differ, by at most " << totals.largest << "\n";
   EXPECT_GT(totals.elementwise, cases.count() / 4);
 }
+
+TEST(RandomFragments, ComputeWhatTheHostComputes) { checkRandom(randomTensor, 60); }
+
+TEST(RandomFragments, ComputeOfSpecialValuesWhatTheHostComputes) { checkRandom(specialTensor, 30); }
 
 } // namespace
