@@ -126,6 +126,15 @@ def test_arguments_of_types_without_a_form():
         refuse(plain, PARAMS, X.astype(dtype), Y, match="argument 'x' must have one of the element types float64, .*got: ")
 
 
+def test_arrays_with_a_mask():
+    refuse(plain, PARAMS, np.ma.masked_array(X, X > 1), Y, match="^argument 'x' must be an array without a mask, got: MaskedArray$")
+
+
+def test_ordered_calls_of_python():
+    refuse(with_loss(lambda h: (jax.debug.print("{h}", h=h.sum(), ordered=True), h)[1]), error=commsched.UnsupportedOp,
+           match="of calls of Python in their order while the step runs .* is not supported$")
+
+
 def test_a_handler_that_fails_is_named(monkeypatch):
     from commsched.frontend.stablehlo.walker import HANDLERS
 
