@@ -3,11 +3,11 @@
 
 #include "reference/TensorFile.h"
 
+#include "ir/OutputFile.h"
 #include "ir/ReadText.h"
 #include "reference/Scalar.h"
 
 #include "mlir/IR/Builders.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
@@ -15,6 +15,7 @@
 #include <cstring>
 
 using namespace mlir;
+using namespace commsched;
 using namespace commsched::reference;
 
 static llvm::Error bad(StringRef path, const Twine &why) {
@@ -123,16 +124,21 @@ llvm::Error commsched::reference::writeSafetensors(StringRef path,
   std::string text;
   llvm::raw_string_ostream(text) << llvm::json::Value(std::move(header));
   text.resize((text.size() + 7) / 8 * 8, ' ');
-  return llvm::writeToOutput(path, [&](llvm::raw_ostream &out) -> llvm::Error {
-    uint64_t length = text.size();
-    out.write(reinterpret_cast<const char *>(&length), sizeof(length));
-    out << text;
-    for (const auto &[name, array] : arrays) {
-      std::vector<char> bytes = toBytes(*array);
-      out.write(bytes.data(), bytes.size());
-    }
-    return llvm::Error::success();
-  });
+  std::string error;
+  std::unique_ptr<OutputFile> file = OutputFile::open(path, &error);
+  if (!file)
+    return llvm::createStringError(llvm::inconvertibleErrorCode(), error);
+  uint64_t length = text.size();
+  file->os().write(reinterpret_cast<const char *>(&length), sizeof(length));
+  file->os() << text;
+  for (const auto &[name, array] : arrays) {
+    std::vector<char> bytes = toBytes(*array);
+    file->os().write(bytes.data(), bytes.size());
+  }
+  error = file->keep();
+  if (!error.empty())
+    return bad(path, "cannot be written: " + error);
+  return llvm::Error::success();
 }
 
 ArrayPtr commsched::reference::boundsOf(const Array &array) {

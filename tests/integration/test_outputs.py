@@ -7,9 +7,10 @@ import shutil
 import stat
 import subprocess
 
+import numpy as np
 import pytest
 from conftest import EXAMPLES, TIME_LIMIT, addresses, expect_error, expect_success, finish, run, tool
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
 SEED = int(os.environ.get("COMMSCHED_TEST_SEED", "0"))
 HOW = pytest.mark.parametrize("how", [[], ["--spawn"]])
@@ -100,10 +101,15 @@ def test_links_stay_and_modes_are_the_umasks(linear, linear_data, tmp_path, how)
                 continue  # beside the report
             assert (folder / "near" / name).is_symlink(), name
             assert stat.S_IMODE((folder / "far" / name).stat().st_mode) == 0o666 & ~mask, name
-        for name, arguments in (("cs-opt", ["--cs-all-reduce-pipeline", EXAMPLES / "linear.mlir"]), ("cs-translate", ["--mlir-to-plan", folder / "far/cs-opt"])):
-            (folder / "far" / name).touch(mode=0o600)
-            call(name, *arguments, "-o", place(name))
-            assert (folder / "near" / name).is_symlink() and stat.S_IMODE((folder / "far" / name).stat().st_mode) == 0o666 & ~mask, name
+        save_file({"w": np.zeros(8, np.float32)}, folder / "values")
+        save_file({"x": np.ones((16, 8), np.float32), "y": np.ones(16, np.float32)}, folder / "batches")
+        interpreting = ["--interpret=1", f"--interpret-values={folder}/values", f"--interpret-batches={folder}/batches", "--interpret-output"]
+        for file, name, *arguments in (("level 2", "cs-opt", "--cs-all-reduce-pipeline", EXAMPLES / "linear.mlir", "-o"),
+                                       ("plan", "cs-translate", "--mlir-to-plan", folder / "far/level 2", "-o"),
+                                       ("values after", "cs-opt", EXAMPLES / "linear.mlir", *interpreting)):
+            (folder / "far" / file).touch(mode=0o600)
+            call(name, *arguments, place(file))
+            assert (folder / "near" / file).is_symlink() and stat.S_IMODE((folder / "far" / file).stat().st_mode) == 0o666 & ~mask, file
 
 
 @HOW
@@ -147,6 +153,11 @@ def test_any_name(linear_data, tmp_path, name):
         assert path.read_bytes() == scheduled
         subprocess.run([tool("cs-translate"), "--mlir-to-plan", "-", "-o", path], input=scheduled, check=True, timeout=TIME_LIMIT)
         (tmp_path / "plan").write_bytes(path.read_bytes())
+        save_file({"w": np.zeros(8, np.float32)}, tmp_path / "values")
+        save_file({"x": np.ones((16, 8), np.float32), "y": np.ones(16, np.float32)}, tmp_path / "batches")
+        subprocess.run([tool("cs-opt"), EXAMPLES / "linear.mlir", "--interpret=1", f"--interpret-values={tmp_path}/values",
+                        f"--interpret-batches={tmp_path}/batches", f"--interpret-output={path}"], check=True, timeout=TIME_LIMIT)
+        assert "1:w" in load_file(path)
         for option in ("--save-params", "--checkpoint", "--trace", "--profile"):
             expect_success(run(tmp_path / "plan", *linear_data, "--steps", 6, option, path))
             assert path.stat().st_size and not [left for left in os.listdir(path.parent) if "unfinished" in left]

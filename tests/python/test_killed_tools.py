@@ -59,14 +59,14 @@ USES = {"cs-opt": [compiled], "cs-translate": [compiled], "cs-run": [checked, me
 @SEEDS
 @pytest.mark.parametrize("tool, use", [(tool, use) for tool, uses in USES.items() for use in uses])
 def test_one_line(killed, tmp_path, tool, use, seed):
-    draw = random.Random(f"{tool} {use} {seed}")
+    draw = random.Random(f"{tool} {use.__name__} {seed}")
     number, says = draw.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGSEGV, signal.SIGTERM]), draw.choice(["", "half of a word"])
     killed(tool, number, says)
     with pytest.raises(ToolError) as raised:
         use(tmp_path)
     said = str(raised.value)
     assert said.startswith(f"{tool} was killed by signal {number:d} ({signal.strsignal(number)})") and "\n" not in said, said
-    assert ("memory" in said) == (number == signal.SIGKILL) and said.endswith(says or ")" if number != signal.SIGKILL else says or "used up"), said
+    assert ("memory" in said) == (number == signal.SIGKILL) and (said.endswith(f": {says}") if says else not said.endswith(": ")), said
 
 
 def test_of_a_new_plan(killed, tmp_path, capsys):
