@@ -92,6 +92,7 @@ class ProcessGroup(dist.ProcessGroup):
         self.posts = self._meeting.posts
         self._key = f"group {name}"
         self._finishing: Optional[queue.SimpleQueue] = None
+        self._finisher: Optional[threading.Thread] = None
         self._lock = threading.Lock()
         _groups.add(self)
 
@@ -133,7 +134,7 @@ class ProcessGroup(dist.ProcessGroup):
         """Leaves the group; futures of works that are not done have an error."""
         self._meeting.close()
         finishing, self._finishing = self._finishing, None
-        if finishing is not None:
+        if finishing is not None and self._finisher is not None:
             finishing.put(None)
             if self._finisher is not threading.current_thread():
                 self._finisher.join()
