@@ -21,8 +21,11 @@ def net(how):
 
 def train(how, rank):
     model = net(how)
-    if how == "ddp":
-        trained = nn.parallel.DistributedDataParallel(model, bucket_cap_mb=0.02)
+    if how in ("ddp", "powersgd"):
+        trained = nn.parallel.DistributedDataParallel(model, bucket_cap_mb=0.02 if how == "ddp" else 25)
+        if how == "powersgd":
+            from torch.distributed.algorithms.ddp_comm_hooks import powerSGD_hook
+            trained.register_comm_hook(powerSGD_hook.PowerSGDState(None, 1, start_powerSGD_iter=2), powerSGD_hook.powerSGD_hook)
     else:
         from torch.distributed.fsdp import MixedPrecisionPolicy, fully_shard
         policy = {"mp_policy": MixedPrecisionPolicy(param_dtype=torch.bfloat16, reduce_dtype=torch.float32)} if how == "mixed" else {}
@@ -59,6 +62,10 @@ def functions(rank, size):
         future = work.get_future().wait()
         assert future[0] is x or torch.equal(future[0], x)
         assert x.tolist() == [size * (size + 1) // 2] * 5
+    # What follows a future may post something, and wait for that.
+    x = torch.full((3,), float(rank + 1))
+    after = dist.all_reduce(x, async_op=True).get_future().then(lambda f: dist.all_reduce(f.value()[0] * 2, async_op=True).get_future().then(lambda g: g.value()[0] + 1).wait())
+    assert after.wait().tolist() == [size * size * (size + 1) + 1] * 3
     x = torch.full((2,), rank == 1)
     dist.broadcast(x, 1)
     assert x.all()
@@ -124,7 +131,7 @@ def main():
         found = {}
         for backend in ("gloo", "commsched"):
             dist.init_process_group(backend)
-            found[backend] = {how: train(how, dist.get_rank()) for how in ("ddp", "fsdp", "mixed")}
+            found[backend] = {how: train(how, dist.get_rank()) for how in ("ddp", "powersgd", "fsdp", "mixed")}
             dist.destroy_process_group()
         for how, (losses, values) in found["commsched"].items():
             their_losses, their_values = found["gloo"][how]

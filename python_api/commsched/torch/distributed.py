@@ -75,10 +75,11 @@ class Work(dist._Work):
 
     def get_future(self) -> torch.futures.Future:
         with self._lock:
-            if self._future is None:
-                self._future = torch.futures.Future()
-                self._group._finish(self, self._future)
-            return self._future
+            known = self._future
+            future = self._future = known or torch.futures.Future()
+        if known is None:
+            self._group._finish(self, future)
+        return future
 
 
 class ProcessGroup(dist.ProcessGroup):
@@ -91,6 +92,7 @@ class ProcessGroup(dist.ProcessGroup):
         self.posts = self._meeting.posts
         self._key = f"group {name}"
         self._finishing: Optional[queue.SimpleQueue] = None
+        self._finisher: Optional[threading.Thread] = None
         self._lock = threading.Lock()
         _groups.add(self)
 
@@ -132,7 +134,7 @@ class ProcessGroup(dist.ProcessGroup):
         """Leaves the group; futures of works that are not done have an error."""
         self._meeting.close()
         finishing, self._finishing = self._finishing, None
-        if finishing is not None:
+        if finishing is not None and self._finisher is not None:
             finishing.put(None)
             if self._finisher is not threading.current_thread():
                 self._finisher.join()
@@ -145,6 +147,8 @@ class ProcessGroup(dist.ProcessGroup):
 
     # ---- posting -------------------------------------------------------------------------
     def _finish(self, work: Work, future: torch.futures.Future) -> None:
+        if self._finishing is not None and threading.current_thread() is self._finisher:
+            return _finish(work, future)  # of what follows another future, which may wait for this one, as PowerSGD's does
         with self._lock:
             if self._finishing is None:
                 self._finishing = queue.SimpleQueue()
@@ -305,12 +309,15 @@ def _leave() -> None:
 
 def _finish_all(works: queue.SimpleQueue) -> None:
     while (one := works.get()) is not None:
-        work, future = one
-        try:
-            work.wait()
-            future.set_result(work._result)
-        except Exception as error:
-            future.set_exception(error if isinstance(error, RuntimeError) else RuntimeError(str(error)))
+        _finish(*one)
+
+
+def _finish(work: Work, future: torch.futures.Future) -> None:
+    try:
+        work.wait()
+        future.set_result(work._result)
+    except Exception as error:
+        future.set_exception(error if isinstance(error, RuntimeError) else RuntimeError(str(error)))
 
 
 def _copying(target: torch.Tensor, source: torch.Tensor) -> "Callable[[], Any]":

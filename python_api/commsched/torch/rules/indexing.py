@@ -30,11 +30,6 @@ _BY_MASK = ("a mask, whose result has a shape that depends on data (in place of 
             "cross_entropy(x[mask], y[mask]) that of x and y.masked_fill(~mask, -100))")
 
 
-@rule("aten.masked_select")
-def _masked_select(op: Operation, x, mask):
-    raise NoRule(_BY_MASK)
-
-
 @rule("aten.index", "aten._unsafe_index")
 def _index(op: Operation, x, indices):
     if _mask(op, indices) is not None:
