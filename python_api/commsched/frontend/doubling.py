@@ -128,7 +128,8 @@ class _Walk:
             return [values[0]._replace(kind=NONE, known=None)]  # the mean of all parts
         if e.primitive is loss_p:
             return values
-        if name in _AMONG_DEVICES and all(isinstance(a, str) for a in e.params["axes" if "axes" in e.params else "axis_name"]):
+        axes = e.params["axes" if "axes" in e.params else "axis_name"] if name in _AMONG_DEVICES else ()
+        if axes and all(isinstance(a, str) for a in axes):
             return values
         reductions = of_mapped(e)
         if reductions is not None:
