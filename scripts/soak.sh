@@ -5,11 +5,12 @@
 # Usage: scripts/soak.sh [--minutes N] [--seed S]
 #
 # Round after round with a seed of its own, for N minutes; without --minutes until it is
-# interrupted: random training steps in random modes beside the reference, random steps
-# of JAX beside JAX, and the property tests (ctest -L property), of which scripts/test.sh
-# has few cases, with three times as many. Findings are saved in out/differential, shrunk;
-# once mended they belong in tests/differential/corpus. Mutants of programs that crash the
-# tools are in build/release/tests/fuzz/findings. Exits non-zero if there was anything.
+# interrupted: random training steps in random modes beside the reference, by pipelines and
+# by passes one by one in odd orders; random steps of JAX beside JAX; and the property tests
+# (ctest -L property), of which scripts/test.sh has few cases, with three times as many.
+# Findings are saved in out/differential, shrunk; once mended they belong in
+# tests/differential/corpus. Mutants of programs that crash the tools are in
+# build/release/tests/fuzz/findings. Exits non-zero if there was anything.
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 minutes=0 seed=$(date +%s)
@@ -36,6 +37,7 @@ while [ "$minutes" = 0 ] || [ $SECONDS -lt $end ]; do
   bash bench/run differential --seed "$seed" --runs 20000 --jax 100 --save out/differential \
     $([ "$minutes" = 0 ] || echo --seconds "$((left > 0 ? left : 1))") || status=1
   if [ "$minutes" = 0 ] || [ $SECONDS -lt $end ]; then
+    build/release/bin/cs-differential --by-hand --runs 2000 --seed "$seed" --shrink 20 --save out/differential || status=1
     COMMSCHED_TEST_SEED=$((seed % 1000000 * 1000)) COMMSCHED_TEST_TIMES=3 \
       "$CTEST" --preset release -L property -j "$(nproc)" || status=1
   fi
