@@ -148,6 +148,7 @@ class Replanner {
   std::vector<int> others_;                  // ranks elsewhere; of those that follow: rank 0
   std::unique_ptr<ControlChannel> control_;  // null: there are none
   core::PlanChangeLeader leader_;            // of rank 0's thread
+  bool over_ = false;                        // of the same: another rank has finished
   std::atomic<bool> stopped_{false};
 
   Mutex tell_mu_;

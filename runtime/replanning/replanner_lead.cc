@@ -88,7 +88,7 @@ void Replanner::Lead() {
     const bool same = status.code() == absl::StatusCode::kAlreadyExists;
     failures = status.ok() || same ? 0 : failures + 1;
     const bool switched = status.ok() && AwaitSwitch();
-    if (stopped_) return;
+    if (stopped_ || over_) return;  // a run that is over has no use for a plan
     if (switched) {
       // It is decided when the caller takes the plan; then it changes, and says so.
       {
@@ -163,7 +163,10 @@ absl::StatusOr<std::map<int, ControlMessage>> Replanner::Answers(
   while (leader_.asks()) {
     auto received = control_->Receive(others_, deadline);
     if (absl::IsDeadlineExceeded(received.status())) return leader_.Late();
-    if (!received.ok()) return received.status();
+    if (!received.ok()) {
+      over_ = absl::IsFailedPrecondition(received.status());  // a goodbye
+      return received.status();
+    }
     ControlMessage &message = received->message;
     if (absl::Status s = leader_.Take(received->peer, message, message.payload); !s.ok())
       return s;
