@@ -189,14 +189,14 @@ def plan(module: str, pipeline: str, profile: str, calibration: str, base: Optio
 
 
 def _calibration(path: str) -> Any:
-    """Of a file of `cs-run --calibrate`, what is used here. Raises ValueError."""
+    """Of a file of `cs-run --calibrate`, what is used here. Raises FrontEndError."""
     try:
         found = json.loads(_read(path))
         links = [(link["from"], link["to"], link["bits_per_s"] + 0) for link in found["links"]]
     except (ValueError, KeyError, TypeError):
         links = None
     if links is None or not all(0 < rate < math.inf for _, _, rate in links):
-        raise ValueError(f"{path}: must be a file of cs-run --calibrate, which has links with rates")
+        raise FrontEndError(f"{path}: must be a file of cs-run --calibrate, which has links with rates")
     return found
 
 
