@@ -19,10 +19,10 @@ needs_tools = pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMM
 TYPES = ("float64", "float32", "int64")
 
 
-def step(params, key, count, x, y):
+def step(params, key, count, x, y):  # of a rate with which roundings do not grow
     key, drawn = jax.random.split(key)
     loss, g = jax.value_and_grad(lambda p: ((jnp.sin(x @ p["w"]) + p["b"] - y) ** 2).mean())(params)
-    return {n: params[n] - 0.1 * g[n] + 0.01 * jax.random.normal(drawn, g[n].shape, g[n].dtype) for n in params}, key, count + 1, loss
+    return {n: params[n] - 0.01 * g[n] + 0.01 * jax.random.normal(drawn, g[n].shape, g[n].dtype) for n in params}, key, count + 1, loss
 
 
 def evaluate(params, x, y):
