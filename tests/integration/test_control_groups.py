@@ -37,6 +37,13 @@ class Group:
     def __init__(self, path, limit, usage, events):
         self.path, self._limit, self._usage, self._events = path, limit, usage, events
         path.mkdir()
+        try:
+            counts = "oom_kill" in (path / events).read_text()
+        except OSError:  # a folder of another file system
+            counts = False
+        if not counts:
+            path.rmdir()
+            raise OSError(f"{path}: must be a control group that counts what is killed")
 
     def limit(self, size):
         (self.path / self._limit).write_text(str(size))
