@@ -3,13 +3,13 @@
 #include "launch/environment.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "plan/fnv1a.h"
 #include "plan/limits.h"
 
 namespace commsched::launch {
@@ -69,15 +69,12 @@ absl::StatusOr<int> Agents(const Environment &environment) {
 }
 
 // A name for files: what is unusual in one becomes "_". Names of sockets are short, so of a long one the end becomes a
-// number that is made of all of it (FNV-1a): jobs of one user may differ there only.
+// number that is made of all of it: jobs of one user may differ there only.
 std::string FileName(absl::string_view text) {
   constexpr size_t kLongest = 40, kDigits = 16;
   std::string name(text);
-  if (name.size() > kLongest) {
-    uint64_t hash = 14695981039346656037u;
-    for (const char c : text) hash = (hash ^ uint8_t(c)) * 1099511628211u;
-    name = absl::StrCat(text.substr(0, kLongest - kDigits - 1), "_", absl::Hex(hash, absl::kZeroPad16));
-  }
+  if (name.size() > kLongest)
+    name = absl::StrCat(text.substr(0, kLongest - kDigits - 1), "_", absl::Hex(fnv1a({text.data(), text.size()}), absl::kZeroPad16));
   for (char &c : name)
     if (!absl::ascii_isalnum(c)) c = '_';
   return name;

@@ -8,6 +8,7 @@
 #include <numeric>
 #include <queue>
 
+#include "plan/fnv1a.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace commsched;
@@ -46,13 +47,6 @@ std::optional<Placement> commsched::symbolizePlacement(llvm::StringRef name) {
   if (name == "hash")
     return Placement::Hash;
   return std::nullopt;
-}
-
-static uint64_t fnv1a(llvm::StringRef text) {
-  uint64_t hash = 0xcbf29ce484222325;
-  for (unsigned char byte : text.bytes())
-    hash = (hash ^ byte) * 0x100000001b3;
-  return hash;
 }
 
 std::vector<int64_t> commsched::placeUnits(llvm::ArrayRef<PlacedUnit> units,

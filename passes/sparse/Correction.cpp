@@ -3,6 +3,7 @@
 
 #include "passes/sparse/Correction.h"
 
+#include "ir/Cs.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -177,4 +178,24 @@ int64_t sparse::passesOfCorrection(const CorrectionRules &rules) {
   // State is read and written; what comes out is written, and read again.
   return (rules.any() ? 2 : 0) + (rules.momentum > 0 ? 2 : 0) +
          (rules.secondMoment > 0 ? 2 : 0);
+}
+
+LogicalResult sparse::checkNotCombined(func::FuncOp func, const llvm::StringSet<> &params) {
+  for (Operation &op : func.front()) {
+    StringRef key;
+    if (auto scatter = dyn_cast<cs::ReduceScatterOp>(op))
+      key = scatter.getKey();
+    else if (auto gather = dyn_cast<cs::AllGatherOp>(op);
+             gather && isa<FloatType>(gather.getValue().getType().getTensor().getElementType())) // no list
+      key = gather.getKey();
+    else if (auto reduce = dyn_cast<cs::AllReduceOp>(op); reduce && !params.contains(reduce.getKey()))
+      key = reduce.getKey().split('+').first;
+    if (params.contains(key))
+      return op.emitOpError("is not corrected, being no all-reduce of one gradient: run --lower-sparse-comm "
+                            "before --combine-collectives");
+    if (params.contains(key.rsplit(".shard").first))
+      return op.emitOpError("is not corrected, being a shard of a gradient: run --replicate-devices without "
+                            "hierarchical");
+  }
+  return success();
 }

@@ -8,8 +8,10 @@
 #ifndef COMMSCHED_PASSES_SPARSE_CORRECTION_H
 #define COMMSCHED_PASSES_SPARSE_CORRECTION_H
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace commsched::sparse {
 
@@ -49,6 +51,10 @@ struct Corrected {
 };
 Corrected correct(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value gradient,
                   const Moments &moments, const CorrectionRules &rules, int64_t ranks);
+
+/// An error at a gradient of `params` of which --combine-collectives or --replicate-devices=hierarchical
+/// has made something else: it would go uncorrected.
+llvm::LogicalResult checkNotCombined(mlir::func::FuncOp func, const llvm::StringSet<> &params);
 
 /// How often memory of the tensor's size is read or written by that.
 int64_t passesOfCorrection(const CorrectionRules &rules);

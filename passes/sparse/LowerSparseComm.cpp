@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "passes/place/Devices.h"
+#include "passes/sparse/Correction.h"
 #include "passes/sparse/Exchange.h"
 #include "passes/sparse/ForwardUses.h"
 #include "passes/sparse/FuseExchanges.h"
@@ -180,7 +181,7 @@ private:
       if (params.contains(op.getKey()) && !op.getGroup())
         gradients.push_back(op);
     }
-    if (rulesOfSelection().correction.any() && failed(checkNotCombined(func, params)))
+    if (rulesOfSelection().correction.any() && failed(sparse::checkNotCombined(func, params)))
       return failure();
     if (gradients.empty())
       return success();
@@ -220,28 +221,6 @@ private:
     };
     fuseExchanges(exchanges,
                   fuseBytes < 0 ? fusionBytes(cluster->getInter()) : int64_t{fuseBytes}, tell);
-    return success();
-  }
-
-  /// Gradients of which --combine-collectives or --replicate-devices=hierarchical has made
-  /// something else would go uncorrected.
-  static LogicalResult checkNotCombined(func::FuncOp func, const llvm::StringSet<> &params) {
-    for (Operation &op : func.front()) {
-      StringRef key;
-      if (auto scatter = dyn_cast<cs::ReduceScatterOp>(op))
-        key = scatter.getKey();
-      else if (auto gather = dyn_cast<cs::AllGatherOp>(op);
-               gather && isa<FloatType>(gather.getValue().getType().getTensor().getElementType())) // no list
-        key = gather.getKey();
-      else if (auto reduce = dyn_cast<cs::AllReduceOp>(op); reduce && !params.contains(reduce.getKey()))
-        key = reduce.getKey().split('+').first;
-      if (params.contains(key))
-        return op.emitOpError("is not corrected, being no all-reduce of one gradient: run --lower-sparse-comm "
-                              "before --combine-collectives");
-      if (params.contains(key.rsplit(".shard").first))
-        return op.emitOpError("is not corrected, being a shard of a gradient: run --replicate-devices without "
-                              "hierarchical");
-    }
     return success();
   }
 

@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "plan/fnv1a.h"
 #include "plan/plan_file.h"
 #include "runtime/base/files.h"
 #include "runtime/loading/exchange.h"
@@ -21,15 +22,6 @@
 #include "runtime/loading/plan_values.h"
 
 namespace commsched::runtime {
-namespace {
-
-uint64_t Fnv1a(absl::string_view bytes) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (unsigned char c : bytes) hash = (hash ^ c) * 0x100000001b3u;
-  return hash;
-}
-
-}  // namespace
 
 absl::StatusOr<std::shared_ptr<const PlanImage>> PlanImage::Load(
     absl::string_view bytes) {
@@ -40,7 +32,7 @@ absl::StatusOr<std::shared_ptr<const PlanImage>> PlanImage::Load(
       plan::Deserialize({bytes.data(), bytes.size()}, &image->plan_);
   if (!error.empty()) return absl::InvalidArgumentError(error);
   const plan::Plan &plan = image->plan_;
-  image->digest_ = Fnv1a(bytes);
+  image->digest_ = fnv1a({bytes.data(), bytes.size()});
   if (plan.cluster().nodes() == 0 || plan.cluster().nodes() > kMaxNodes)
     return absl::InvalidArgumentError(
         absl::StrCat("number of nodes must be 1 to ", kMaxNodes,

@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "plan/fnv1a.h"
 #include "runtime/base/status_util.h"
 
 namespace commsched::runtime {
@@ -22,8 +23,7 @@ constexpr uint32_t kData = 0, kSaid = 1;  // of a request's index
 
 // The same on all machines.
 uint32_t NumberOf(const std::string &key) {
-  uint64_t hash = 0xcbf29ce484222325u;
-  for (const char c : key) hash = (hash ^ uint8_t(c)) * 0x100000001b3u;
+  const uint64_t hash = fnv1a(key);
   return uint32_t(hash ^ (hash >> 32)) >> 1;
 }
 

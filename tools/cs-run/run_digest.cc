@@ -9,6 +9,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "plan/fnv1a.h"
 #include "runtime/data/tensor_file.h"
 #include "runtime/session/checkpoint.h"
 
@@ -36,12 +37,7 @@ class Facts {
       Add(what, " after ", step->second);
     return absl::OkStatus();
   }
-  // 64-bit FNV-1a.
-  uint64_t digest() const {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (char c : text_) hash = (hash ^ uint8_t(c)) * 0x100000001b3u;
-    return hash;
-  }
+  uint64_t digest() const { return fnv1a(text_); }
 
  private:
   std::string text_;
