@@ -3,6 +3,7 @@
 #include "grpc/servers/parameter_hub.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -216,6 +217,8 @@ void ParameterHub::SaveLoop() {
       server_->Cancel(absl::Status(
           status.code(), absl::StrFormat("server %d cannot save its state: %s",
                                          options_.server, status.message())));
+      // All may have finished, and be waiting for this one.
+      Ended(server_->Wait());
       continue;
     }
     ++checkpoints_;
@@ -307,7 +310,7 @@ void ParameterHub::Ended(const absl::Status &status) {
   Connections tell;
   {
     MutexLock lock(&mu_);
-    if (ended_) return;
+    if (ended_ && (status.ok() || !failure_.ok())) return;
     ended_ = true;
     failure_ = runtime::Unshared(status);
     if (!failure_.ok())
@@ -323,13 +326,14 @@ void ParameterHub::Ended(const absl::Status &status) {
 
 absl::Status ParameterHub::WaitUntilOver() {
   MutexLock lock(&mu_);
-  while (!ended_) changed_.Wait(&mu_);
-  const Clock::time_point until = Clock::now() + kLinger;
-  while (!shut_down_ && !machine_.IsOver(!failure_.ok())) {
-    if (failure_.ok())
+  std::optional<Clock::time_point> until;
+  while (!ended_ || (!shut_down_ && !machine_.IsOver(!failure_.ok()))) {
+    if (!ended_ || failure_.ok()) {
       changed_.Wait(&mu_);
-    else if (changed_.WaitUntil(&mu_, until))
-      break;
+      continue;
+    }
+    if (!until) until = Clock::now() + kLinger;
+    if (changed_.WaitUntil(&mu_, *until)) break;
   }
   return runtime::Unshared(failure_);
 }

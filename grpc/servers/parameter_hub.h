@@ -69,7 +69,8 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
   void CheckTimes();
   // Saves whenever that is due, until Shutdown.
   void SaveLoop();
-  // The server has ended: everybody is told.
+  // The server has ended: everybody is told. That it has failed is told behind an
+  // end without an error too: its last checkpoint may be what fails.
   void Ended(const absl::Status &status);
   // Waits until everybody has gone, or has been told why the server has ended.
   absl::Status WaitUntilOver();

@@ -129,6 +129,22 @@ TEST_F(ParameterServiceTest, CheckpointThatCannotBeWrittenEndsTheJob) {
                     HasSubstr("/there/is/no/such/folder")));
 }
 
+// All have finished by then, and the server's values are what they will be.
+TEST_F(ParameterServiceTest, LastCheckpointThatCannotBeWrittenIsHeardOf) {
+  for (int time = 0; time < 20; ++time) {
+    services_.clear();
+    servers_.clear();
+    Start(1, 1, [&](ParameterServiceOptions &options) {
+      options.checkpoint = "/there/is/no/such/folder";
+      options.checkpoint_steps = 1000;
+    });
+    const auto said = AllOf(HasSubstr("server 0"), HasSubstr("cannot save its state"),
+                            HasSubstr("/there/is/no/such/folder"));
+    ASSERT_THAT(std::string(TrainAll({2})[0].message()), said);
+    ASSERT_THAT(std::string(services_[0]->Wait().message()), said);
+  }
+}
+
 TEST_F(ParameterServiceTest, UnixSocket) {
   const std::string path =
       testing::TempDir() + "/parameter_service." + std::to_string(getpid());
