@@ -10,26 +10,39 @@ endif()
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
 # commsched_gtest(<name> SOURCES <files> [LINK <targets>] [TIMEOUT <seconds>]
-#                 [PROCESSORS <n>] [ENVIRONMENT <NAME=value>...] [NOT_TSAN]):
-# a gtest/gmock program and a ctest test, both called <name>. The time limit
+#                 [PROCESSORS <n>] [SHARDS <n>] [ENVIRONMENT <NAME=value>...] [NOT_TSAN]):
+# a gtest/gmock program and a ctest test, both called <name>; of SHARDS, as many tests,
+# <name>_1 and so on, with a share of its tests each. The time limit
 # only ends a hang; it says nothing about speed. What has NOT_TSAN is left out
 # of a build with the thread sanitizer, which would find nothing new in it.
 function(commsched_gtest name)
-  cmake_parse_arguments(ARG "NOT_TSAN" "TIMEOUT;PROCESSORS" "SOURCES;LINK;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "NOT_TSAN" "TIMEOUT;PROCESSORS;SHARDS" "SOURCES;LINK;ENVIRONMENT" ${ARGN})
   if(ARG_NOT_TSAN AND COMMSCHED_SANITIZE MATCHES "thread")
     return()
   endif()
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} GTest::gmock GTest::gtest_main Threads::Threads)
-  add_test(NAME ${name} COMMAND ${name})
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 600)
   endif()
   if(NOT ARG_PROCESSORS)
     set(ARG_PROCESSORS 1)
   endif()
-  set_tests_properties(${name} PROPERTIES
-    TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PROCESSORS} ENVIRONMENT "${ARG_ENVIRONMENT}")
+  if(NOT ARG_SHARDS)
+    set(ARG_SHARDS 1)
+  endif()
+  foreach(shard RANGE 1 ${ARG_SHARDS})
+    set(test ${name})
+    set(environment ${ARG_ENVIRONMENT})
+    if(ARG_SHARDS GREATER 1)
+      set(test ${name}_${shard})
+      math(EXPR index "${shard} - 1")
+      list(APPEND environment GTEST_TOTAL_SHARDS=${ARG_SHARDS} GTEST_SHARD_INDEX=${index})
+    endif()
+    add_test(NAME ${test} COMMAND ${name})
+    set_tests_properties(${test} PROPERTIES
+      TIMEOUT ${ARG_TIMEOUT} PROCESSORS ${ARG_PROCESSORS} ENVIRONMENT "${environment}")
+  endforeach()
 endfunction()
 
 # commsched_gtests(<program> TESTS <name>=<file>... [NOT_TSAN <name>=<file>...]
