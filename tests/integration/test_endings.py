@@ -9,10 +9,9 @@ import signal
 import subprocess
 import time
 
-import numpy as np
 import pytest
 from conftest import CLUSTER, EXAMPLES, addresses, compile_plan, expect_error, expect_success, finish, run, secret, tool
-from servers import DIGITS_DATA, Job, digits_plan
+from servers import DIGITS_DATA, Job, connections, digits_plan
 from storage import Storage, _group
 from test_lost_peers import children, wait_for
 from test_signals import expect_stopped
@@ -123,13 +122,6 @@ def test_servers_end_when_trainers_need_them_no_more(folder, cluster, tmp_path):
     for rank in range(2):
         expect_success(finish(job.trainers[rank]))
     assert params.exists()
-
-
-def connections(address):
-    """Of the processes that have come to it."""
-    port = f":{int(address.rsplit(':', 1)[1]):04X}"
-    lines = [line.split() for table in ("tcp", "tcp6") for line in pathlib.Path(f"/proc/net/{table}").read_text().splitlines()[1:]]
-    return sum(words[1].endswith(port) and words[3] == "01" for words in lines)
 
 
 def test_the_checkpoint_before_by_its_name(folder, linear_data, tmp_path):

@@ -4,7 +4,8 @@
 import numpy as np
 import pytest
 from conftest import addresses, expect_error, expect_success, finish, secret
-from servers import DIGITS_DATA, Job, digits_plan
+from servers import DIGITS_DATA, Job, connections, digits_plan
+from test_lost_peers import wait_for
 
 NEED = "all ranks need the same plan, initial values"
 
@@ -69,8 +70,10 @@ def test_data_that_one_trainer_cannot_read(folder, cluster, lacks, bad):
     job = Job(cluster, digits_plan(folder))
     for index in range(2):
         job.start_server(index, *DIGITS_DATA[:2], *LATE)
-    for rank in range(2):
+    for rank in (1 - lacks, lacks):
         job.start_trainer(rank, *DIGITS_DATA[:3], folder / bad if rank == lacks else DIGITS_DATA[3], *LATE, "--steps", 10**9)
+        if rank != lacks:
+            wait_for(lambda: all(connections(address) for address in job.listen), job.servers.values())
     for (role, index), result in job.finish().items():
         if (role, index) == ("trainer", lacks):
             expect_error(result, bad)
