@@ -19,7 +19,7 @@ namespace {
 using runtime::Clock;
 using runtime::MutexLock;
 
-// How long those who are not there at the moment may take to hear of the end.
+// How long those who are not there at the moment, or have not come yet, may take to hear of the end.
 constexpr auto kLinger = std::chrono::seconds(2);
 
 runtime::Time Nanoseconds(absl::Duration time) {
@@ -211,9 +211,14 @@ void ParameterHub::SaveLoop() {
       if (shut_down_) return;
       // What has been taken before Save begins is in the file.
       machine_.BeginSave();
+      saving_ = true;
     }
-    if (absl::Status status = server_->Save(options_.checkpoint, reached);
-        !status.ok()) {
+    const absl::Status status = server_->Save(options_.checkpoint, reached);
+    {
+      MutexLock lock(&mu_);
+      saving_ = false;
+    }
+    if (!status.ok()) {
       server_->Cancel(absl::Status(
           status.code(), absl::StrFormat("server %d cannot save its state: %s",
                                          options_.server, status.message())));
@@ -238,6 +243,7 @@ void ParameterHub::Lost(int trainer, const absl::Status &why) {
   {
     MutexLock lock(&mu_);
     machine_.Lost(trainer);  // nobody waits for it to come back
+    changed_.SignalAll();
   }
   server_->Lost(trainer, why);
 }
@@ -274,8 +280,12 @@ void ParameterHub::CheckTimes() {
   const Clock::time_point now = Clock::now();
   Connections silent;
   Machine::Late late;
+  Spoken spoken;
   {
     MutexLock lock(&mu_);
+    Machine::Sayings sayings;
+    if (saving_) machine_.Sign(&sayings);
+    spoken = Say(sayings);
     for (const Open &open : open_)
       if (!open.joined && now - open.since > absl::ToChronoNanoseconds(options_.grace))
         silent.push_back(open.connection);
@@ -283,6 +293,7 @@ void ParameterHub::CheckTimes() {
     if (ended_) late.trainer = -1;
     changed_.SignalAll();
   }
+  Send(std::move(spoken));
   for (const auto &connection : silent) connection->Drop();
   if (late.trainer < 0) return;
   Lost(late.trainer,

@@ -65,7 +65,8 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
   Sharing &sharing() { return sharing_; }
 
   // For the threads of the service.
-  // Trainers that are late are reported to the server. To be called every kTick.
+  // Trainers that are late are reported to the server; those who wait for a checkpoint that is being
+  // saved hear that it is. To be called every kTick.
   void CheckTimes();
   // Saves whenever that is due, until Shutdown.
   void SaveLoop();
@@ -123,6 +124,7 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
   };
   std::vector<Open> open_ ABSL_GUARDED_BY(mu_);
   Machine::Connection next_name_ ABSL_GUARDED_BY(mu_) = 1;
+  bool saving_ ABSL_GUARDED_BY(mu_) = false;
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
   bool shut_down_ ABSL_GUARDED_BY(mu_) = false;

@@ -210,6 +210,7 @@ absl::Status ServerLink::OnFrame(const parameter::Header &header,
   {
     MutexLock lock(&mu_);
     joined = machine_.joined();
+    heard_ = Clock::now();
   }
   if (header.has_welcome() == joined)
     return absl::DataLossError(joined ? "got a second welcome"
@@ -327,6 +328,11 @@ bool ServerLink::has_blocks() const {
 bool ServerLink::finished() const {
   MutexLock lock(&mu_);
   return machine_.finished();
+}
+
+Clock::time_point ServerLink::heard() const {
+  MutexLock lock(&mu_);
+  return heard_;
 }
 
 bool ServerLink::closed() const {

@@ -79,7 +79,8 @@ class ServerLink {
   bool welcomed() const;  // ever
   bool has_blocks() const;
   bool finished() const;
-  bool closed() const;  // no connection, nor will there be one
+  runtime::Clock::time_point heard() const;  // when something came last
+  bool closed() const;                       // no connection, nor will there be one
   uint64_t first_step() const;
   bool keeps_checkpoints() const;
   uint64_t bytes_sent() const { return bytes_sent_; }
@@ -148,6 +149,7 @@ class ServerLink {
   bool broken_ ABSL_GUARDED_BY(mu_) = false;   // by the server
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
   absl::Status last_error_ ABSL_GUARDED_BY(mu_);
+  runtime::Clock::time_point heard_ ABSL_GUARDED_BY(mu_);
   // Of the present stream, or the last one.
   runtime::Clock::time_point dialled_at_ ABSL_GUARDED_BY(mu_);
   bool patient_ ABSL_GUARDED_BY(mu_) = true;  // the next one will not be

@@ -25,6 +25,7 @@ Verdict Compare(const Greeting &own, const Greeting &theirs) {
   if (own.nodes != theirs.nodes)
     return {Verdict::kRefused,
             Differs("number of nodes", uint64_t(own.nodes), uint64_t(theirs.nodes))};
+  if (own.plan_digest == Greeting::kAnyPlan || theirs.plan_digest == Greeting::kAnyPlan) return {};
   if (own.plan_digest != theirs.plan_digest)
     return {Verdict::kRefused, absl::StrFormat("plan digest must match %016x, got: %016x",
                                                own.plan_digest, theirs.plan_digest)};

@@ -12,6 +12,9 @@
 namespace commsched::runtime::core {
 
 struct Greeting {
+  // The digest of who comes only to say why it cannot take part: it fits to that of any plan.
+  static constexpr uint64_t kAnyPlan = ~uint64_t{0};
+
   uint64_t protocol = 0;  // version
   uint64_t epoch = 0;     // of the membership
   int64_t nodes = 0;

@@ -37,7 +37,7 @@ absl::Status Trainers::MayJoin(int rank, uint64_t session, uint64_t run_digest) 
   if (trainer.left)
     return absl::FailedPreconditionError(
         absl::StrFormat("trainer %d has finished and gone", rank));
-  if (run_digest_.value_or(run_digest) != run_digest)
+  if (run_digest != kAnyRun && run_digest_.value_or(run_digest) != run_digest)
     return absl::FailedPreconditionError(
         "shapes or order of the data must match those of the trainer that joined first");
   return absl::OkStatus();
@@ -46,7 +46,7 @@ absl::Status Trainers::MayJoin(int rank, uint64_t session, uint64_t run_digest) 
 void Trainers::Join(int rank, uint64_t session, uint64_t run_digest, Connection connection,
                     Sayings *sayings) {
   Trainer &trainer = trainers_[size_t(rank)];
-  run_digest_ = run_digest;
+  if (run_digest != kAnyRun) run_digest_ = run_digest;
   trainer.session = session;
   trainer.joined = true;
   trainer.gone = false;
@@ -69,6 +69,12 @@ absl::Status Trainers::Goodbye(int rank, Sayings *sayings) {
   if (trainer.connection != 0)
     sayings->push_back({trainer.connection, Saying::kEnd, 0, 0, {}});
   return absl::OkStatus();
+}
+
+void Trainers::Lost(int rank) {
+  Trainer &trainer = trainers_[size_t(rank)];
+  trainer.told = true;
+  trainer.gone |= trainer.finished;  // it gives up what it does behind its last step
 }
 
 Trainers::Late Trainers::CheckTimes(Time now) {
@@ -163,6 +169,12 @@ void Trainers::EndSave(uint64_t cut, Sayings *sayings) {
   }
 }
 
+void Trainers::Sign(Sayings *sayings) const {
+  for (const Trainer &trainer : trainers_)
+    if (trainer.connection != 0 && trainer.wants_answer)
+      sayings->push_back({trainer.connection, Saying::kSafe, 0, 0, std::vector<uint64_t>(options_.blocks)});
+}
+
 // --- The end ------------------------------------------------------------------
 
 std::vector<Trainers::Connection> Trainers::Fail() {
@@ -183,7 +195,7 @@ void Trainers::Tell(int rank, Connection connection) {
 bool Trainers::IsOver(bool failed) const {
   return std::all_of(trainers_.begin(), trainers_.end(), [&](const Trainer &trainer) {
     if (!failed) return trainer.gone;
-    return trainer.connection == 0 && (trainer.told || trainer.gone || !trainer.joined);
+    return trainer.connection == 0 && (trainer.told || trainer.gone);
   });
 }
 

@@ -28,6 +28,8 @@ namespace commsched::runtime::core {
 class Trainers {
  public:
   using Connection = uint64_t;
+  // The digest of who comes only to say why it cannot take part, or of a job without any.
+  static constexpr uint64_t kAnyRun = 0;
 
   struct Options {
     int trainers = 1;
@@ -73,7 +75,7 @@ class Trainers {
   // Says goodbye. kAborted: before it had finished.
   absl::Status Goodbye(int trainer, Sayings *sayings);
   // It is lost or has aborted, and hears no more.
-  void Lost(int trainer) { trainers_[size_t(trainer)].told = true; }
+  void Lost(int trainer);
   struct Late {
     int trainer = -1;  // -1: nobody is
     bool never_came = false;
@@ -95,6 +97,9 @@ class Trainers {
   // What is taken now is in the checkpoint that is saved now. One at a time.
   void BeginSave();
   void EndSave(uint64_t cut, Sayings *sayings);
+  // For those who wait for a checkpoint that is being saved: it takes its time. It says that nothing
+  // else is safe.
+  void Sign(Sayings *sayings) const;
 
   // --- The end
   // The server has failed: the trainers with a connection, who are to be told.

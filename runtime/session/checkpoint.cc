@@ -145,8 +145,18 @@ absl::Status SaveOwnState(Session *session, const std::string &path, uint64_t st
   return absl::OkStatus();
 }
 
+std::string SavedName(const std::string &file) {
+  auto checkpoint = ReadSafetensors(file);
+  const auto step = checkpoint.ok() && checkpoint->metadata.contains("ranks") ? NumberIn(*checkpoint, "step") : std::nullopt;
+  absl::string_view name = file;
+  std::error_code error;
+  if (!step || fs::exists(RankStatePath(file, *step, 0), error) || !absl::ConsumeSuffix(&name, KeptPath("", *step)))
+    return file;
+  return std::string(name);
+}
+
 std::string WholeCheckpoint(const std::string &path) {
-  if (IsWhole(path, path)) return path;
+  if (IsWhole(path, path) || IsWhole(path, SavedName(path))) return path;
   const auto kept = KeptOf(path);
   for (auto it = kept.rbegin(); it != kept.rend(); ++it)
     if (IsWhole(it->second.string(), path)) return it->second.string();
@@ -209,7 +219,7 @@ absl::StatusOr<uint64_t> LoadCheckpoint(Session *session, const std::string &pat
       return absl::InvalidArgumentError(
           absl::StrCat(file->path, ": ranks must be a positive number, got: ", ranks->second));
     absl::Status own =
-        LoadRankState(session, path, steps_done, saved, /*complete=*/true, JobOf(*file));
+        LoadRankState(session, SavedName(file->path), steps_done, saved, /*complete=*/true, JobOf(*file));
     if (absl::IsNotFound(own))
       return absl::NotFoundError(absl::StrCat(path,
                                               ": not all ranks have written what belongs to it, "

@@ -31,6 +31,10 @@ absl::Status SaveCheckpoint(Session *session, const std::string &path, uint64_t 
 absl::Status SaveOwnState(Session *session, const std::string &path, uint64_t steps_done,
                           std::optional<uint64_t> before = std::nullopt);
 
+// What the checkpoint in `file` was saved as, by which the files of its ranks are named: NAME, of one that has become
+// NAME.step<n> since.
+std::string SavedName(const std::string &file);
+
 // The file to go on from: `path`; or, if the ranks have not written all that belongs to it,
 // the one before, if they have of that.
 std::string WholeCheckpoint(const std::string &path);

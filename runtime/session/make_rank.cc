@@ -55,8 +55,8 @@ absl::StatusOr<std::unique_ptr<RankExecutor>> MakeRank(const PlanImage &image, R
   absl::StatusOr<std::shared_ptr<const Program>> program = image.ForRank(parts.rank);
   if (!program.ok()) return program.status();
   // What is emulated is not all touched; a device is asked by its executor.
-  if (!options.emulate && parts.cuda == nullptr)
-    if (absl::Status s = CheckMemory(**program, 1, AvailableMemory()); !s.ok()) return s;
+  absl::Status fits;
+  if (!options.emulate && parts.cuda == nullptr) fits = CheckMemory(**program, 1, AvailableMemory());
   std::unique_ptr<Transport> transport;
   auto failures = std::make_shared<PeerFailureRelay>();
   if (parts.connect) {
@@ -71,18 +71,22 @@ absl::StatusOr<std::unique_ptr<RankExecutor>> MakeRank(const PlanImage &image, R
       failures->Report(peer, why);
     };
     auto connected = parts.connect(std::move(connection));
-    if (!connected.ok()) return connected.status();
+    if (!connected.ok()) return fits.ok() ? connected.status() : fits;
     transport = *std::move(connected);
+    // A rank that did not come would be waited for: it comes to say why it does not take part.
+    if (!fits.ok()) transport->Abort(fits);
   }
   std::unique_ptr<ParameterClient> servers;
   if (parts.connect_servers && !image.servers().servers.empty()) {
     auto connected = parts.connect_servers(parts.rank);
     if (!connected.ok()) {
       if (transport != nullptr) transport->Abort(connected.status());
-      return connected.status();
+      return fits.ok() ? connected.status() : fits;
     }
     servers = *std::move(connected);
+    if (!fits.ok()) servers->Abort(fits);
   }
+  if (!fits.ok()) return fits;
   if (parts.cuda != nullptr)
     return MakeCudaRank(*parts.cuda, *std::move(program), std::move(parts), std::move(transport),
                         std::move(servers), std::move(failures), options);

@@ -139,6 +139,9 @@ class Session {
   // After Finish: what trainers here have becomes what the servers have in the end.
   // Waits until all trainers have finished, and their last updates are applied.
   absl::Status FinalValues();
+  // After it: servers elsewhere may end, unless tables of theirs can still be asked for. What is done here from then on
+  // does not fail with them.
+  void LeaveServers();
   // Steps of the job that are behind the first step that is called here. The
   // servers know, unless they are in this process.
   uint64_t first_step() const;

@@ -234,6 +234,13 @@ absl::Status Session::FinalValues() {
   return absl::OkStatus();
 }
 
+void Session::LeaveServers() {
+  const std::vector<ValueInfo> &all = values();
+  if (!servers_.empty() || std::any_of(all.begin(), all.end(), [](const ValueInfo &v) { return v.of_rows && v.on_servers; })) return;
+  for (auto &executor : executors_)
+    if (executor->servers() != nullptr) executor->servers()->Close();
+}
+
 uint64_t Session::first_step() const {
   ParameterClient *client = executors_[0]->servers();
   return client == nullptr ? 0 : client->first_step();

@@ -330,6 +330,7 @@ uint64_t FakeParameterServer::cut() {
 }
 
 absl::Status FakeParameterServer::Save(const std::string &path, bool wait) {
+  if (before_save) before_save();
   std::string bytes;
   {
     MutexLock lock(&mu_);

@@ -145,6 +145,23 @@ TEST_F(ParameterServiceTest, LastCheckpointThatCannotBeWrittenIsHeardOf) {
   }
 }
 
+// It is no reason to take the server for lost.
+TEST_F(ParameterServiceTest, LastCheckpointMayTakeLongerThanTheDeadline) {
+  const std::string path = testing::TempDir() + "/parameter_service." + std::to_string(getpid());
+  constexpr absl::Duration kDeadline = absl::Seconds(4);
+  Start(1, 1, [&](ParameterServiceOptions &options) {
+    options.checkpoint = path;
+    options.checkpoint_steps = 1000;
+  });
+  servers_[0]->before_save = [&] { absl::SleepFor(2.5 * kDeadline); };
+  auto client = Connect(0, [&](auto &options) { options.deadline = kDeadline; });
+  ASSERT_TRUE(client.ok()) << client.status();
+  EXPECT_TRUE(Train(**client, 1, 0, {2}).ok());
+  (*client)->Close();
+  EXPECT_TRUE(services_[0]->Wait().ok());
+  unlink(path.c_str());
+}
+
 TEST_F(ParameterServiceTest, UnixSocket) {
   const std::string path =
       testing::TempDir() + "/parameter_service." + std::to_string(getpid());

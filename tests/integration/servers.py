@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Jobs with parameter servers as processes, and what they need: certificates,
 tokens, addresses."""
+import pathlib
 import shutil
 import subprocess
 
@@ -57,6 +58,13 @@ class Authority:
             self._run("x509", "-req", "-in", request, "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial",
                       "-days", "2", "-extfile", extensions, "-out", certificate)
         return ["--tls-ca", self.ca, "--tls-cert", certificate, "--tls-key", key]
+
+
+def connections(address):
+    """How many there are with who listens there."""
+    port = f":{int(address.rsplit(':', 1)[1]):04X}"
+    lines = [line.split() for table in ("tcp", "tcp6") for line in pathlib.Path(f"/proc/net/{table}").read_text().splitlines()[1:]]
+    return sum(words[1].endswith(port) and words[3] == "01" for words in lines)
 
 
 class Job:

@@ -93,6 +93,21 @@ def test_other_files(linear, linear_data, cluster, tmp_path, how, option):
     assert not list(path.parent.iterdir())
 
 
+def test_a_part_and_the_whole_of_a_trace(linear, linear_data, cluster, tmp_path):
+    """Neither that of one rank can be written nor what the others have: that is one error."""
+    path = tmp_path / "whole" / "trace.json"
+    path.parent.mkdir()
+    job = cluster.start(linear[3], "--spawn", *linear_data, "--steps", 10**9, "--metrics-every", 1, "--trace", path, cwd=tmp_path)
+    while "step 3" not in job.stdout.readline():
+        assert job.poll() is None, job.stderr.read()
+    for pid in (children(job.pid)[1], job.pid):
+        fill_disk(pid, 300)
+    job.terminate()
+    result = finish(job)
+    expect_error((result[0], result[1].split("cs-run: ended by")[0], result[2]), f"{path}: cannot be written", FULL)
+    assert not list(path.parent.iterdir())
+
+
 def compile_with(command, **keywords):
     return subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=TIME_LIMIT, **keywords)
 

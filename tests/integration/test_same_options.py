@@ -4,7 +4,8 @@
 import numpy as np
 import pytest
 from conftest import addresses, expect_error, expect_success, finish, secret
-from servers import DIGITS_DATA, Job, digits_plan
+from servers import DIGITS_DATA, Job, connections, digits_plan
+from test_lost_peers import wait_for
 
 NEED = "all ranks need the same plan, initial values"
 
@@ -45,22 +46,48 @@ def test_other_names_of_the_same_values(linear, linear_data, folder, cluster, tm
     assert (tmp_path / "params0").read_bytes() == (tmp_path / "params1").read_bytes()
 
 
-def test_file_that_one_rank_lacks(linear, linear_data, folder, cluster):
-    peers = ",".join(addresses(2))
-    ranks = [cluster.start(linear[2], "--rank", rank, "--peers", peers, *secret(), *linear_data[:2], "--batch", batch)
-             for rank, batch in enumerate((folder / "train.npz", folder / "none.npz"))]
-    expect_error(finish(ranks[0]), NEED)
-    expect_error(finish(ranks[1]), "none.npz", "cannot be opened")
+LATE = ["--deadline", 600]  # longer than a test may take: who waits for that is not told
+
+
+@pytest.mark.parametrize("option", ["--batch", "--init"])
+@pytest.mark.parametrize("lacks", range(3))
+def test_file_that_one_rank_lacks(linear, linear_data, folder, cluster, lacks, option):
+    """The others hear what it is, and do not take their own files for wrong."""
+    peers, ranks = ",".join(addresses(3)), []
+    for rank in range(3):
+        files = dict(zip(linear_data[::2], linear_data[1::2]))
+        if rank == lacks:
+            files[option] = folder / "none.npz"
+        ranks.append(cluster.start(linear[3], "--rank", rank, "--peers", peers, *secret(), *LATE, *(word for pair in files.items() for word in pair)))
+    for rank, process in enumerate(ranks):
+        expect_error(finish(process), "none.npz: cannot be opened", *([f"rank {rank}", f"peer {lacks} "] if rank != lacks else []))
+
+
+@pytest.mark.parametrize("lacks", range(2))
+@pytest.mark.parametrize("bad", ["none.npz", "damaged.npz"])
+def test_data_that_one_trainer_cannot_read(folder, cluster, lacks, bad):
+    (folder / "damaged.npz").write_bytes(b"no array")
+    job = Job(cluster, digits_plan(folder))
+    for index in range(2):
+        job.start_server(index, *DIGITS_DATA[:2], *LATE)
+    for rank in (1 - lacks, lacks):
+        job.start_trainer(rank, *DIGITS_DATA[:3], folder / bad if rank == lacks else DIGITS_DATA[3], *LATE, "--steps", 10**9)
+        if rank != lacks:
+            wait_for(lambda: all(connections(address) for address in job.listen), job.servers.values())
+    for (role, index), result in job.finish().items():
+        if (role, index) == ("trainer", lacks):
+            expect_error(result, bad)
+        else:
+            expect_error(result, bad, f"trainer {lacks} gave up: ")
 
 
 def test_of_trainers(folder, cluster):
     job = Job(cluster, digits_plan(folder))
     for index in range(2):
-        job.start_server(index, *DIGITS_DATA[:2])
+        job.start_server(index, *DIGITS_DATA[:2], *LATE)
     for rank in range(2):
-        job.start_trainer(rank, *DIGITS_DATA, "--seed", rank, "--steps", 3)
+        job.start_trainer(rank, *DIGITS_DATA, "--seed", rank, "--steps", 3, *LATE)
     results = job.finish()
-    refused = [rank for rank in range(2) if NEED in results["trainer", rank][1]]
-    assert refused, results
-    for rank in refused:
-        expect_error(results["trainer", rank], "must match those of the trainer that joined first")
+    assert any(NEED in results["trainer", rank][1] for rank in range(2)), results
+    for result in results.values():
+        expect_error(result, "must match those of the trainer that joined first")

@@ -14,6 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 const std::vector<std::string> kAddresses = {"unix:/tmp/x/0", "unix:/tmp/x/1",
                                              "unix:/tmp/x/2", "unix:/tmp/x/3"};
@@ -116,6 +117,24 @@ TEST(CausesTest, SameTextIsShownOnce) {
               ElementsAre("all ranks: e.npz: tensor \"w\" is missing"));
   EXPECT_THAT(Causes({missing(), EndedByUs(2), missing()}, kAddresses),
               ElementsAre("ranks 0, 2: e.npz: tensor \"w\" is missing"));
+}
+
+TEST(CausesTest, ProcessesThatEndAlikeAreNamedTogether) {
+  EXPECT_THAT(Causes({Dies(SIGKILL), EndedByUs(2), Dies(SIGKILL), Dies(SIGSEGV)}, kAddresses),
+              ElementsAre("ranks 0, 2 were killed by signal 9 (Killed)", HasSubstr("rank 3 was killed by signal 11")));
+  Outcome ended;
+  ended.exit_status = 127;
+  EXPECT_THAT(Causes({ended, ended}, kAddresses), ElementsAre("all ranks ended with status 127"));
+}
+
+// Each sees what is left at another moment; of other errors numbers say which of them it is.
+TEST(CausesTest, WhatIsLeftDiffersFromRankToRank) {
+  const auto needs = [](int left, auto error) {
+    return Reports(left, error("the plan needs 900 bytes of memory, the host has " + std::to_string(left) + " available"));
+  };
+  EXPECT_THAT(Causes({needs(7, absl::ResourceExhaustedError), needs(123, absl::ResourceExhaustedError)}, kAddresses),
+              ElementsAre("all ranks: the plan needs 900 bytes of memory, the host has 7 available"));
+  EXPECT_THAT(Causes({needs(7, absl::NotFoundError), needs(123, absl::NotFoundError)}, kAddresses), SizeIs(2));
 }
 
 TEST(CausesTest, PeerThatHangsIsNamedOnce) {

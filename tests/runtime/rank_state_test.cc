@@ -140,6 +140,52 @@ TEST(RankStateTest, TheFilesOfTheStepBeforeStay) {
   }
 }
 
+// The checkpoint before, given by its own name, whether the one behind it is whole or not.
+TEST(RankStateTest, TheOneBeforeMayBeGivenByItsName) {
+  TemporaryFolder folder;
+  const std::string path = folder / "c", before = path + ".step1";
+  {
+    auto session = testing::Open(OwnState(2));
+    Step(session.get(), 10);
+    ASSERT_TRUE(SaveCheckpoint(session.get(), path, 1).ok());
+    std::filesystem::copy_file(path, folder / "kept");
+    Step(session.get(), 20);
+    ASSERT_TRUE(SaveCheckpoint(session.get(), path, 2).ok());
+  }
+  for (const bool whole : {true, false}) {
+    if (!std::filesystem::exists(before)) std::filesystem::copy_file(folder / "kept", before);
+    if (!whole) std::filesystem::remove(RankStatePath(path, 2, 1));
+    EXPECT_EQ(runtime::SavedName(before), path);
+    EXPECT_EQ(runtime::SavedName(path), path);
+    EXPECT_EQ(runtime::WholeCheckpoint(before), before);
+    auto session = testing::Open(OwnState(2));
+    auto step = LoadCheckpoint(session.get(), before);
+    ASSERT_TRUE(step.ok()) << step.status();
+    EXPECT_EQ(*step, 1u);
+    EXPECT_THAT(Own(session.get(), 0), ElementsAre(10, 11));
+    EXPECT_THAT(Own(session.get(), 1), ElementsAre(12, 13));
+  }
+  // Without what belongs to it, it is refused by the name that was given.
+  std::filesystem::remove(RankStatePath(path, 1, 1));
+  auto session = testing::Open(OwnState(2));
+  EXPECT_THAT(std::string(LoadCheckpoint(session.get(), before).status().message()),
+              ::testing::AllOf(HasSubstr(before + ": not all ranks have written what belongs to it"),
+                               HasSubstr(RankStatePath(path, 1, 1))));
+}
+
+// One that was saved under such a name keeps it.
+TEST(RankStateTest, ANameLikeThatOfTheOneBefore) {
+  TemporaryFolder folder;
+  const std::string path = folder / "c.step1";
+  auto session = testing::Open(OwnState(2));
+  Step(session.get(), 10);
+  ASSERT_TRUE(SaveCheckpoint(session.get(), path, 1).ok());
+  EXPECT_EQ(runtime::SavedName(path), path);
+  auto other = testing::Open(OwnState(2));
+  ASSERT_TRUE(LoadCheckpoint(other.get(), path).ok());
+  EXPECT_THAT(Own(other.get(), 1), ElementsAre(12, 13));
+}
+
 // Of the same steps, where one job begins in the place of another, and all ranks are killed when some have written.
 TEST(RankStateTest, WhatAnotherJobHasLeftBelongsToNoCheckpoint) {
   for (int rank = 0; rank < 2; ++rank) {

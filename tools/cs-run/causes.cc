@@ -239,6 +239,20 @@ void MergeByPeer(const Outcomes &outcomes, std::vector<Failure> &failures) {
   }
 }
 
+std::string WithoutNumbers(absl::string_view text) {
+  std::string out(text);
+  out.erase(std::remove_if(out.begin(), out.end(), absl::ascii_isdigit), out.end());
+  return out;
+}
+
+// Whether two processes have failed alike. How much of something is left each has seen at another moment.
+bool IsSame(const Outcome &one, const Failure &first, const Outcome &other, const Failure &second) {
+  if (one.report.ok() != other.report.ok()) return false;
+  return first.text == second.text ||
+         (absl::IsResourceExhausted(one.report) && absl::IsResourceExhausted(other.report) &&
+          WithoutNumbers(first.text) == WithoutNumbers(second.text));
+}
+
 }  // namespace
 
 std::vector<std::string> Causes(const std::vector<Outcome> &outcomes,
@@ -258,19 +272,19 @@ std::vector<std::string> Causes(const std::vector<Outcome> &outcomes,
   for (size_t rank = 0; rank < nodes; ++rank) {
     const Failure &failure = failures[rank];
     if (!failure.root) continue;
-    if (outcomes[rank].report.ok()) {
-      lines.push_back(absl::StrCat(processes.Name(rank), " ", failure.text));
-      continue;
-    }
     std::vector<size_t> same;
     for (size_t other = rank; other < nodes; ++other) {
-      if (!failures[other].root || outcomes[other].report.ok() ||
-          failures[other].text != failure.text)
-        continue;
+      if (!failures[other].root || !IsSame(outcomes[rank], failure, outcomes[other], failures[other])) continue;
       same.push_back(other);
       if (other != rank) failures[other].root = false;
     }
     std::string who = Names(same, processes);
+    if (outcomes[rank].report.ok()) {
+      absl::string_view text = failure.text;
+      const bool were = same.size() > 1 && absl::ConsumePrefix(&text, "was ");
+      lines.push_back(absl::StrCat(who, were ? " were " : " ", text));
+      continue;
+    }
     std::string line = absl::StrCat(who, ": ", failure.text);
     // Failing at the end, too.
     if (outcomes[rank].signal != 0 && outcomes[rank].ended_by_us == Outcome::kNever)

@@ -45,6 +45,16 @@ bool HasReport(int fd) {
   return fstat(fd, &about) == 0 && about.st_size >= off_t(sizeof(Head));
 }
 
+void WriteNeedsNobody(int fd) {
+  // A report takes its place. If it cannot be said, the process is one that needs others.
+  if (!HasReport(fd) && pwrite(fd, "", 1, 0) < 0) return;
+}
+
+bool NeedsNobody(int fd) {
+  struct stat about;
+  return fstat(fd, &about) == 0 && about.st_size == 1;
+}
+
 absl::Status ReadReport(int fd, int64_t *time) {
   struct stat about;
   if (!HasReport(fd) || fstat(fd, &about) != 0) return absl::OkStatus();

@@ -27,6 +27,9 @@ bool WriteReport(int fd, const absl::Status &status);
 bool WriteReport(int fd, absl::StatusCode code, absl::string_view message);
 // In the parent, at any time.
 bool HasReport(int fd);
+// Says that the process needs no other any more, and has files to write; a report may still follow.
+void WriteNeedsNobody(int fd);
+bool NeedsNobody(int fd);
 // OK if there is none. `time` becomes when it was written.
 absl::Status ReadReport(int fd, int64_t *time);
 

@@ -27,6 +27,8 @@
 #include "plan/plan_file.h"
 #include "plan/version.h"
 #include "runtime/base/sync.h"
+#include "runtime/core/greeting.h"
+#include "runtime/core/trainers.h"
 #include "runtime/cuda/memory_needs.h"
 #include "runtime/loading/plan_cuda.h"
 #include "runtime/measure/profile.h"
@@ -83,14 +85,19 @@ absl::StatusOr<std::unique_ptr<runtime::Session>> Open(
     if (connected.ok()) stop->Attach(connected->get());
     return connected;
   };
-  // A file that cannot be read here is no reason to let the others wait.
+  // A file that cannot be read here is no reason to let the others wait: this rank comes, whatever they have, and says why.
   absl::StatusOr<uint64_t> digest = RunDigest(options, *image);
-  if (!options.spawned) session.run_digest = digest.value_or(1);
-  const auto servers = ServersConnector(options, *image, session.run_digest);
+  if (!options.spawned)
+    session.run_digest = digest.value_or(image->digest() ^ runtime::core::Greeting::kAnyPlan);
+  const auto servers = ServersConnector(
+      options, *image, digest.ok() ? session.run_digest : runtime::core::Trainers::kAnyRun);
   auto opened = runtime::Session::OneRank(std::move(image), options.rank, connect,
                                           session, servers);
   if (!opened.ok()) return digest.ok() ? WithWhatMustMatch(opened.status()) : digest.status();
-  return opened;
+  if (digest.ok()) return opened;
+  (*opened)->Cancel(digest.status());
+  if (stop != nullptr) stop->Detach();
+  return digest.status();
 }
 
 // Whether the options fit to the number of processes that the plan is made for.

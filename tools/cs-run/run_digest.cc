@@ -72,12 +72,15 @@ absl::StatusOr<uint64_t> RunDigest(const Options &options, const runtime::PlanIm
   return facts.digest();
 }
 
+bool HasOtherData(const absl::Status &refused) {
+  return absl::IsFailedPrecondition(refused) && absl::StrContains(refused.message(), "order of the data must match");
+}
+
 absl::Status WithWhatMustMatch(const absl::Status &status) {
   // Other things that do not fit have nothing to do with it.
-  if (status.code() != absl::StatusCode::kFailedPrecondition ||
-      !(absl::StrContains(status.message(), "plan digest must match") ||
-        absl::StrContains(status.message(), "order of the data must match")))
-    return status;
+  const bool other_plan =
+      absl::IsFailedPrecondition(status) && absl::StrContains(status.message(), "plan digest must match");
+  if (!other_plan && !HasOtherData(status)) return status;
   return absl::Status(
       status.code(),
       absl::StrCat(status.message(),

@@ -19,6 +19,9 @@ namespace commsched::run {
 // command line is that of all.
 absl::StatusOr<uint64_t> RunDigest(const Options &options, const runtime::PlanImage &image);
 
+// Whether servers have refused a trainer for what it trains with.
+bool HasOtherData(const absl::Status &refused);
+
 // The error of a rank that others refuse, or that refuses them, with what may differ.
 absl::Status WithWhatMustMatch(const absl::Status &status);
 

@@ -9,9 +9,11 @@
 #include "absl/strings/str_cat.h"
 #include "grpc/servers/parameter_client.h"
 #include "grpc/servers/parameter_service.h"
+#include "runtime/core/trainers.h"
 #include "runtime/servers/parameter_server.h"
 #include "runtime/session/job_files.h"
 #include "tools/cs-run/job_checkpoints.h"
+#include "tools/cs-run/run_digest.h"
 #include "tools/cs-run/security.h"
 
 namespace commsched::run {
@@ -19,6 +21,9 @@ namespace {
 
 using runtime::ParameterServer;
 using transport::ParameterService;
+
+// For saying why this process does not take part: the servers were there a moment ago.
+constexpr absl::Duration kToSay = absl::Seconds(3);
 
 absl::Status OfServer(int index, const absl::Status &status) {
   std::string own = absl::StrCat("server ", index);
@@ -84,7 +89,14 @@ runtime::ConnectServersFunction ServersConnector(
     client.deadline = options.deadline;
     client.keepalive = Keepalive(options);
     client.shared_memory = !options.no_shared_memory;
-    return transport::ConnectParameterServers(std::move(client));
+    auto connected = transport::ConnectParameterServers(client);
+    if (connected.ok() || !HasOtherData(connected.status())) return connected;
+    // The others would wait for it.
+    client.run_digest = runtime::core::Trainers::kAnyRun;
+    client.deadline = std::min(client.deadline, kToSay);
+    if (auto again = transport::ConnectParameterServers(std::move(client)); again.ok())
+      (*again)->Abort(connected.status());
+    return connected.status();
   };
 }
 
@@ -119,8 +131,11 @@ absl::Status Serve(
   server_options.emulate = options.emulate;
   auto server = ParameterServer::Create(image, std::move(server_options));
   if (!server.ok()) return own(server.status());
-  if (absl::Status s = SetServerValues(options, *image, server->get()); !s.ok())
-    return own(s);
+  if (absl::Status s = SetServerValues(options, *image, server->get()); !s.ok()) {
+    if (options.spawned) return own(s);
+    // Trainers that are there hear it: they would look for this server until their deadline.
+    (*server)->Cancel(s);
+  }
 
   transport::ParameterServiceOptions service_options;
   service_options.server = options.index;

@@ -19,6 +19,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -173,11 +174,9 @@ class Cluster {
       killed_by_ = stop_->reason();
       exit_status_ = 128 + killed_by_;
     }
-    if (!options_.trace.empty())
-      if (absl::Status s = CollectTraces(options_.trace, children_, servers_); !s.ok()) {
-        Complain(s.message());
-        if (exit_status_ == 0) exit_status_ = 1;
-      }
+    absl::Status traced;
+    if (!options_.trace.empty()) traced = CollectTraces(options_.trace, children_, servers_);
+    if (!traced.ok() && exit_status_ == 0) exit_status_ = 1;
     if (!options_.profile.empty())
       if (absl::Status s = CollectProfiles(options_.profile, children_, failed_);
           !s.ok()) {
@@ -187,8 +186,13 @@ class Cluster {
     std::fflush(stdout);
     std::vector<Outcome> outcomes;
     for (Child &child : children_) outcomes.push_back(child.outcome);
-    for (const std::string &line : Causes(outcomes, addresses_, servers_))
-      Complain(line);
+    const std::vector<std::string> causes = Causes(outcomes, addresses_, servers_);
+    // What a process could not write of it has been said.
+    if (!traced.ok() && std::none_of(causes.begin(), causes.end(), [&](const std::string &line) {
+          return absl::StrContains(line, options_.trace);
+        }))
+      Complain(traced.message());
+    for (const std::string &line : causes) Complain(line);
     if (killed_by_ != 0) Complain(EndedBy(killed_by_));
     return exit_status_;
   }
@@ -383,6 +387,8 @@ void Cluster::Watch(const sigset_t &signals) {
     if (failed_ && failed == Outcome::kNever) failed = now;
     if (failed == Outcome::kNever) continue;
     for (Child &child : children_) {
+      // What it writes is whole without the one that has failed.
+      if (NeedsNobody(child.report)) continue;
       const int64_t grace = HasReport(child.report) ? kGraceToWrite : kGrace;
       if (now - failed >= grace) End(child);
     }

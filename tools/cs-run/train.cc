@@ -11,6 +11,7 @@
 #include "runtime/session/checkpoint.h"
 #include "runtime/session/job_files.h"
 #include "runtime/session/rank_state.h"
+#include "tools/cs-run/child_report.h"
 #include "tools/cs-run/outputs.h"
 #include "tools/cs-run/trainer.h"
 
@@ -177,9 +178,13 @@ absl::Status Trainer::Steps() {
   // Trainers that keep nothing and ask nothing need not wait for the others.
   if (!own || saves_params_ || (!silent_ && eval_ >= 0))
     if (absl::Status s = session_->FinalValues(); !s.ok()) return s;
-  if (eval_ >= 0 && !evaluated && stop_->reason() == 0)
+  if (own) session_->LeaveServers();
+  // Who evaluates with others agrees with them on that, as on a step: a signal that comes now leaves none alone.
+  const bool together = !own || runtime::RanksCommunicate(session_->image());
+  if (eval_ >= 0 && !evaluated && (together ? stop_->Begin(done_) : stop_->reason() == 0))
     if (absl::Status s = Evaluate(); !s.ok()) return s;
   wanted_ = false;
+  if (options_.spawned && !own) WriteNeedsNobody(options_.report);
   if (!options_.checkpoint.empty() && !own && !saved)
     if (absl::Status s = Checkpoint(); !s.ok()) return s;
   return absl::OkStatus();

@@ -70,8 +70,9 @@ absl::Status Trainer::GoOn() {
     warning_ = absl::StrCat("warning: ", options_.resume,
                             ": not all ranks have written what belongs to it: goes on from ", file);
   std::error_code error;
+  const std::string saved = runtime::SavedName(file);
   if (!options_.checkpoint.empty() &&
-      std::filesystem::equivalent(options_.checkpoint, options_.resume, error)) {
+      (options_.checkpoint == saved || std::filesystem::equivalent(options_.checkpoint, saved, error))) {
     saved_ = done_;
     if (const auto job = runtime::JobOfCheckpoint(file)) session_->set_job(*job);
     RemoveLaterRankState(session_, options_.checkpoint, done_);

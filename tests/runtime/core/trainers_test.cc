@@ -69,7 +69,7 @@ class ServerHistory {
   struct One {
     Trainers::Connection connection = 0;
     uint64_t session = 0;
-    bool joined = false, finished = false, asks = false, left = false, gone = false;
+    bool joined = false, finished = false, asks = false, left = false, gone = false, told = false;
     std::vector<uint64_t> next, begun;
     std::vector<std::pair<uint32_t, uint64_t>> under_way;
     Time lost = 0;  // when its connection closed, as this process has seen time pass
@@ -108,12 +108,12 @@ class ServerHistory {
   void Join(int t, One *one) {
     // Now and then another process, or one with other data.
     const uint64_t session = Draw(8) == 0 ? 1000 + Draw(9) : 1 + uint64_t(t);
-    const uint64_t digest = Draw(12) == 0 ? 8 : 7;
+    const uint64_t digest = Draw(12) == 0 ? Draw(2) == 0 ? Trainers::kAnyRun : 8 : 7;
     const bool may = (one->session == 0 || one->session == session) && !one->left &&
-                     (!digest_ || *digest_ == digest);
+                     (!digest_ || *digest_ == digest || digest == Trainers::kAnyRun);
     ASSERT_EQ(trainers_.MayJoin(t, session, digest).ok(), may);
     if (!may) return;
-    digest_ = digest;
+    if (digest != Trainers::kAnyRun) digest_ = digest;
     Trainers::Sayings said, wanted;
     if (one->connection != 0)
       wanted.push_back({one->connection, Trainers::Saying::kDrop, 0, 0, {}});
@@ -193,6 +193,11 @@ class ServerHistory {
 
   void Goodbye(int t, One *one) {
     if (Draw(3) != 0) return;
+    if (Draw(4) == 0) {  // it gives up behind its last step
+      trainers_.Lost(t);
+      one->gone = one->told = true;
+      return;
+    }
     Trainers::Sayings said;
     ASSERT_TRUE(trainers_.Goodbye(t, &said).ok());
     one->left = one->gone = true;
@@ -275,7 +280,7 @@ class ServerHistory {
     wanted_ = Wanted(false, nullptr);
   }
 
-  // The server fails: whoever is connected is told, and nobody else is waited for.
+  // The server fails: whoever is connected is told, and the others are waited for, who may come.
   void End() {
     std::vector<Trainers::Connection> connected;
     for (const One &one : all_)
@@ -288,8 +293,8 @@ class ServerHistory {
     bool over = true;
     for (size_t t = 0; t < all_.size(); ++t) {
       const One &one = all_[t];
-      if (!one.joined || one.gone || one.connection != 0) continue;
-      over = false;  // it is away, and may come for the error
+      if (one.gone || one.told || one.connection != 0) continue;
+      over = false;  // it is away, or still to come, and may come for the error
     }
     EXPECT_EQ(trainers_.IsOver(true), over);
     for (size_t t = 0; t < all_.size(); ++t) {
