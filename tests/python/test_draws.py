@@ -53,7 +53,7 @@ NOISES = {
     "whole numbers": lambda key, h: h * random.randint(key, (len(h), 1), 1, 4), "bytes": lambda key, h: h * (random.bits(key, h.shape, np.uint8) / 255),
     "of heads": lambda key, h: h * jax.vmap(lambda k: random.uniform(k, (len(h),)))(random.split(key, D)).T, "in a loop": layers, "one by one": micro_batches,
     "jitted": lambda key, h: jax.jit(lambda key, h: h * random.rademacher(key, h.shape))(key, h), "in a branch": lambda key, h: jax.lax.cond(h.shape[1] > 2, lambda: h + random.normal(key, h.shape), lambda: h),
-    "gamma": lambda key, h: h * random.gamma(key, 1 + jnp.abs(h[:, :1])), "poisson": lambda key, h: h * random.poisson(key, 2.0, (len(h), 1)), "linen": linen, "haiku": haiku, "equinox": equinox,
+    "keys by number": lambda key, h: jax.vmap(lambda i, t: t * random.uniform(random.fold_in(key, i)))(jnp.arange(len(h)), h), "gamma": lambda key, h: h * random.gamma(key, 1 + jnp.abs(h[:, :1])), "poisson": lambda key, h: h * random.poisson(key, 2.0, (len(h), 1)), "linen": linen, "haiku": haiku, "equinox": equinox,
 }
 # With keys of "rbg", XLA draws these from the first of all keys: no two workers have the same, but others than one device.
 OF_FIRST_KEYS = ("keys of samples", "equinox")
@@ -176,7 +176,7 @@ def test_of_each_distribution(name, counted, monkeypatch):
         wanted = np.split(np.asarray(of(12)(key)), 3)
         for i in range(3):
             monkeypatch.setattr(jax_draws, "worker_index", lambda: jnp.int32(i))
-            changed = jax_draws.of_the_whole(one, two, 3, [], lambda e: None)
+            changed = jax_draws.of_the_whole(one, two, [False], 3, [], lambda e: None)
             np.testing.assert_allclose(jax.extend.core.jaxpr_as_fun(changed)(key)[0], wanted[i], rtol=1e-5, atol=1e-6)
 
 
@@ -211,6 +211,36 @@ def own_keys(key, x):
     return key, random.bernoulli(commsched.worker_key(drawn), 0.5, x.shape)
 
 
+def in_turns(key, x):
+    def one(key, _):
+        key, drawn = random.split(key)
+        return key, random.bernoulli(drawn, 0.5, (3,))
+    return random.split(key)[0], jax.lax.scan(one, key, x)[1]
+
+
+def by_turn(key, x):
+    return random.split(key)[0], jax.lax.map(lambda i: random.bernoulli(random.fold_in(key, i), 0.5, (3,)), jnp.arange(len(x)))
+
+
+def by_next(key, x):
+    return random.split(key)[0], jax.vmap(lambda i: random.bernoulli(random.fold_in(key, i), 0.5, (3,)))(jnp.arange(len(x)) + 1)
+
+
+def by_value(key, x):
+    """A key of each sample's own."""
+    ids = jax.lax.bitcast_convert_type(x[:, 0], jnp.int32)
+    return random.split(key)[0], jax.vmap(lambda i: random.bernoulli(random.fold_in(key, i), 0.5, (3,)))(ids)
+
+
+def of_each_in_turns(key, x):
+    ids = jax.lax.bitcast_convert_type(x[:, 0], jnp.int32)
+    return random.split(key)[0], jax.lax.map(lambda i: random.bernoulli(random.fold_in(key, i), 0.5, (3,)), ids)
+
+
+def one_for_all(key, x):
+    return random.split(key)[0], jax.lax.scan(lambda k, t: (k, random.bernoulli(k, 0.5, (3,))), key, x)[1]
+
+
 def by_generator(key, x):
     key, drawn = random.split(key)
     return key, jax.lax.rng_bit_generator(jnp.tile(random.key_data(drawn), 2), x.shape)[1] > np.uint32(1 << 31)
@@ -222,7 +252,8 @@ def once_for_each(key, x):
 
 
 @pytest.mark.parametrize("change, why", [(one_more, "how many there are is no multiple of the number of samples"), (first_of_all, "the new value of 'key', of which no mean can be kept, is made of them"),
-                                         (once_for_each, "it draws another number of times with more samples"), (by_generator, "'rng_bit_generator' draws them"), (own_keys, None)])
+                                         (once_for_each, "it draws another number of times with more samples"), (by_generator, "'rng_bit_generator' draws them"), *[(f, "their keys are made from places in a part, or in turns of a loop over it") for f in (in_turns, by_turn, by_next)],
+                                         (by_value, None), (of_each_in_turns, None), (one_for_all, None), (own_keys, None)])
 def test_what_stays_the_same_for_all_parts_is_said(change, why):
     w, batches = data(2)
     found, own = said(carried(change), w, random.key(1), *batches[0])

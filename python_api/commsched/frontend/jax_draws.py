@@ -25,6 +25,7 @@ from .doubling_rules import dimension_of_samples
 from .jax_gradient import gradient_p
 from .jax_worker import worker_index, worker_index_p
 from .jaxprs import closed, equations, inner, through
+from .jax_turns import by_number, of_places, same_for_all
 
 _DRAW = ("random_bits", "random_split", "random_gamma", "rng_bit_generator", "rng_uniform")
 
@@ -35,25 +36,30 @@ def draws(trace: ClosedJaxpr) -> "list[Any]":
     return [] if any(e.primitive is worker_index_p for e in every) else [e for e in every if e.primitive.name in _DRAW]
 
 
-def of_the_whole(one: ClosedJaxpr, two: ClosedJaxpr, parts: int, results: "Sequence[tuple[str, str]]", locate: "Callable[[Any], Optional[str]]") -> Optional[ClosedJaxpr]:
+def of_the_whole(one: ClosedJaxpr, two: ClosedJaxpr, batch: Sequence[bool], parts: int, results: "Sequence[tuple[str, str]]",
+                 locate: "Callable[[Any], Optional[str]]") -> Optional[ClosedJaxpr]:
     """The step of one part with the random numbers that its samples have in the whole batch; None where it has none that are its samples'. Warns of those that
     stay the same for all parts.
 
-    one, two: the step of one part, and of twice its samples. results: roles and names of what it returns. locate: the user's line of an equation.
+    one, two: the step of one part, and of twice its samples. batch: of each argument, whether it is of a batch. results: roles and names of what it returns. locate: the user's line of an equation.
     """
     first, second = draws(one), draws(two)
     if [e.primitive for e in first] != [e.primitive for e in second]:
-        _warn(first[0], parts, "it draws another number of times with more samples", locate)
+        _warn(one, first[0], parts, "it draws another number of times with more samples", locate)
         return None
     axes: "dict[int, int]" = {}
     for e, f in zip(first, second):
         axis = dimension_of_samples(_shape(e), _shape(f))
         if axis is None:
-            _warn(e, parts, "how many there are is no multiple of the number of samples", locate)
+            _warn(one, e, parts, "how many there are is no multiple of the number of samples", locate)
         elif axis >= 0 and e.primitive.name.startswith("rng_"):
-            _warn(e, parts, f"'{e.primitive.name}' draws them", locate)
+            _warn(one, e, parts, f"'{e.primitive.name}' draws them", locate)
         elif axis >= 0:
             axes[id(e)] = axis
+    folds = of_places(one, two)
+    axes.update((i, 0) for i in by_number(one, folds))
+    for e in same_for_all(one, two, batch, axes, folds)[:1]:
+        _warn(one, e, parts, "their keys are made from places in a part, or in turns of a loop over it", locate)
     if not axes:
         return None
     found = one.replace(jaxpr=_changed(one.jaxpr, axes, parts))
@@ -62,7 +68,7 @@ def of_the_whole(one: ClosedJaxpr, two: ClosedJaxpr, parts: int, results: "Seque
                   if own and role == "updates" and not jax.dtypes.issubdtype(v.aval.dtype, np.inexact)), None)
     if apart is None:
         return found
-    _warn(next(e for e in first if id(e) in axes), parts, f"the new value of '{apart}', of which no mean can be kept, is made of them", locate)
+    _warn(one, next(e for e in [*first, *folds] if id(e) in axes), parts, f"the new value of '{apart}', of which no mean can be kept, is made of them", locate)
     return None
 
 
@@ -71,8 +77,17 @@ def _shape(e: Any) -> "tuple[int, ...]":
     return tuple(e.invars[1].aval.shape[e.invars[0].aval.ndim:] if e.primitive.name == "random_gamma" else e.params["shape"])
 
 
-def _warn(e: Any, parts: int, why: str, locate: "Callable[[Any], Optional[str]]") -> None:
-    job, place = current(), locate(e)
+def _place(jaxpr: Any, of: Any, locate: "Callable[[Any], Optional[str]]") -> Optional[str]:
+    """The user's line of an operation, or of that around it: those within functions of JAX have none. None if it is not there, "" if it has none."""
+    for e in jaxpr.eqns:
+        found = "" if e is of else next((p for p in (_place(closed(x).jaxpr, of, locate) for x in inner(e)) if p is not None), None)
+        if found is not None:
+            return found or locate(e) or ""
+    return None
+
+
+def _warn(trace: ClosedJaxpr, e: Any, parts: int, why: str, locate: "Callable[[Any], Optional[str]]") -> None:
+    job, place = current(), _place(trace.jaxpr, e, locate)
     if job is None or job.rank == 0:
         warnings.warn(f"{f'{place}: ' if place else ''}the random numbers that the step draws for its samples are the same for each of {parts} parts of the batch: {why}. "
                       "Where each is to have its own, draw from commsched.worker_key(key) (docs/python.md, \"Randomness\")", MixedSamples, stacklevel=5)
@@ -95,6 +110,8 @@ def _changed(jaxpr: Any, axes: "dict[int, int]", parts: int) -> Any:
 
 def _own(e: Any, axis: int, parts: int) -> Any:
     """The rows of this worker, along `axis`, of what `e` draws of all."""
+    if e.primitive.name == "random_fold_in":
+        return _called(e, lambda keys, numbers: e.primitive.bind(keys, numbers + (worker_index() * numbers.shape[0]).astype(numbers.dtype)))
     shape, keys = _shape(e), e.invars[0].aval
     whole = tuple(parts * s if i == axis else s for i, s in enumerate(shape))
     counted = e.primitive.name != "random_gamma" and keys.dtype._impl.name == "threefry2x32" and getattr(e.ctx, "threefry_partitionable", False) and math.prod(whole) < 1 << 32
@@ -107,8 +124,13 @@ def _own(e: Any, axis: int, parts: int) -> Any:
         if counted:
             return _counted(e, keys, _numbers(shape, whole, axis, begin.astype(np.uint32)))
         return jax.lax.dynamic_slice_in_dim(e.primitive.bind(keys, **{**e.params, "shape": whole}), begin, shape[axis], keys.ndim + axis)
+    return _called(e, drawn)
+
+
+def _called(e: Any, function: Callable) -> Any:
+    """The operation, with what a function makes in place of it."""
     with e.ctx.manager:
-        call = jax.make_jaxpr(jax.jit(drawn))(*(jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in e.invars)).jaxpr.eqns[-1]
+        call = jax.make_jaxpr(jax.jit(function))(*(jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in e.invars)).jaxpr.eqns[-1]
     return call.replace(invars=e.invars, outvars=e.outvars, source_info=e.source_info)
 
 

@@ -129,7 +129,7 @@ def _drawn_as_whole(flat: Callable, specs, batch: Sequence[bool], parts: int, re
             two = jax.jit(lambda *a: flat(*a), keep_unused=True).trace(*more).jaxpr
         except Exception:  # it takes no other number of samples, of which check_mean() warns
             return None
-        return of_the_whole(one, two, parts, results(), locate)
+        return of_the_whole(one, two, batch, parts, results(), locate)
     return change
 
 
