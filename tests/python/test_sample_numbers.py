@@ -31,6 +31,7 @@ WAYS = {
     "chosen": lambda s, t, n: jax.lax.cond(30 * s > t, lambda: s, lambda: 2 * s), "how often": lambda s, t, n: jnp.floor_divide(30 * s, t), "floored": lambda s, t, n: jnp.floor(s * t / 100),
     "cast": lambda s, t, n: s + jnp.int32(5 * s * t), "more than": lambda s, t, n: jnp.maximum(30 * s - t, 0), "below": lambda s, t, n: jnp.where(30 * s - t < 0, s, 2 * s),
     "either side": lambda s, t, n: s + jnp.sign(30 * s - t), "epochs": lambda s, t, n: s + jnp.int32(100 * s) * n // 37,
+    "epochs in a loop": lambda s, t, n: s + jax.lax.fori_loop(0, jnp.int32(100 * s) * n // 37, lambda i, c: c * 0.9, 1.0),
     "behind a loop": lambda s, t, n: jnp.where(jax.lax.fori_loop(0, n, lambda i, c: c * 1.1, 0.04 * s) > 3, s, 2 * s),
 }
 NOTHING = {
@@ -41,7 +42,7 @@ NOTHING = {
 # Other only for some values: found where what decides is a multiple of the number of samples, or where it is tried with them, which is about that number.
 DECIDED = ("largest", "smallest", "clipped", "until", "from there on", "chosen", "how often", "floored", "cast", "more than", "below", "either side", "epochs")
 PLACES = {"state": [*WAYS, *NOTHING], "count": ["added", "largest", "smallest", "remainder", "until", "epochs", "step", "constant"],
-          "rate": ["added", "times", "smallest", "from there on", "remainder", "how often", "epochs", "below", "behind a loop", "share", "bent", *NOTHING], "of gradients": ["clipped", "bent", "decayed", "share", "falls away", "constant"],
+          "rate": ["added", "times", "smallest", "from there on", "remainder", "how often", "epochs", "below", "behind a loop", "epochs in a loop", "share", "bent", *NOTHING], "of gradients": ["clipped", "bent", "decayed", "share", "falls away", "constant"],
           "loss": ["added", "times", "share", "bent", "decayed", "remainder", *DECIDED, *NOTHING]}
 
 
@@ -209,7 +210,7 @@ FAULTS = {
     "scalars are small": ((trial, "SIZES", ()), "state", "behind a loop"), "loops have no numbers": ((places, "_LOOPS", ()), "loss", "from there on", "a loop"),
     "nothing is rounded": ((mixing_rules, "_STEPS", ()), "loss", "floored"), "what is taken off decides nothing": ((mixing_rules, "Other", ()), "loss", "below"),
     "all differs": ((trial, "_differs", lambda *a: True), "state", "soft largest"),
-    "nothing is known of loops": ((doubling, "_of_number", lambda e, f: [doubling.Value(None, None)] * len(e.outvars)), "state", "behind a loop"),
+    "nothing is known of loops": ((doubling, "_of_number", lambda *a: [doubling.Value(None, None)] * len(a[0].outvars)), "rate", "epochs in a loop"),
 }
 
 

@@ -96,9 +96,10 @@ def _is_against_zero(known: Optional[Known]) -> bool:
     return both is not None and all(np.abs(np.asarray(x, np.float64)).max(initial=0) <= _AGAINST_ZERO for x in both)
 
 
-def _of_number(e: Any, f: Any) -> "list[Value]":
-    """Of a loop that takes no samples, as many times as there are."""
-    return [Value(UNKNOWN, NONE if shape(v) == shape(w) else None) for v, w in zip(e.outvars, f.outvars)]
+def _of_number(e: Any, f: Any, values: "Sequence[Value]") -> "list[Value]":
+    """Of a loop as many times as there are samples, or as their number decides. values: what it takes."""
+    alone = all(v.kind == NONE or isinstance(v.kind, Mixed) and v.kind[1:] == (LIMIT, NONE) for v in values)
+    return [Value(UNKNOWN, NONE if alone and shape(v) == shape(w) else None) for v, w in zip(e.outvars, f.outvars)]
 
 
 def _drawn(values: "list[Value]", found: Value) -> Value:
@@ -265,7 +266,7 @@ class _Walk:
         consts, count, before = e.params["num_consts"], e.params["num_carry"], len(self.gradients)
         given, begin, rows = values[:consts], values[consts:consts + count], values[consts + count:]
         if not rows and all(v.kind == NONE for v in values):
-            return _of_number(e, f)
+            return _of_number(e, f, values)
         how = [loops.carried(e.params["jaxpr"].jaxpr, consts, i) for i in range(count)]
         rows, order = loops.in_one_order(rows)
         rest = zip(e.invars[consts + count:], f.invars[consts + count:], rows)
@@ -296,14 +297,15 @@ class _Walk:
             del self.gradients[before:]
             go = self.run(e.params["cond_jaxpr"], f.params["cond_jaxpr"], [*values[:tested], *carry])[0]
             if isinstance(go.kind, Mixed):
-                return [Value(UNKNOWN, go.kind if go.kind.why != LIMIT else None)] * len(carry)  # such as once for each sample
+                # LIMIT: such as once for each sample
+                return _of_number(e, f, [*values, *carry]) if go.kind.why == LIMIT else [Value(UNKNOWN, go.kind)] * len(carry)
             if go.kind == SUM or isinstance(go.kind, Blend):
                 return [Value(UNKNOWN, Mixed(e))] * len(carry)
             out = self.run(e.params["body_jaxpr"], f.params["body_jaxpr"], [*values[tested:tested + consts], *carry])
             new = [Value(x.factor if x.factor == y.factor else y.factor if x.factor == ZERO else x.factor if y.factor == ZERO else UNKNOWN,
                          joined([x.kind, y.kind], e)) for x, y in zip(carry, out)]
             if new == carry:
-                return carry if go.kind == NONE and go.factor in SAME else [Value(UNKNOWN, None)] * len(carry)
+                return carry if go.kind == NONE and go.factor in SAME else _of_number(e, f, [*values, *carry])
             carry = new
 
     def solved(self, e: Any, f: Any, values: "list[Value]") -> "list[Value]":
