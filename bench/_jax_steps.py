@@ -181,11 +181,11 @@ def spectrum(rng, pool, params, ids):
 
 
 def noise(rng, pool, params, ids):
-    """The same numbers whatever the precision is."""
+    """The same numbers whatever the precision is, and on all workers, as a step draws that asks for their index."""
     a = pick(rng, pool)
     key = jax.random.key(int(rng.integers(99)), impl=["threefry2x32", "rbg", "unsafe_rbg"][rng.integers(3)])
     draw = [jax.random.normal, jax.random.uniform][rng.integers(2)]
-    return a + 0.1 * draw(jax.random.fold_in(key, rng.integers(9)), a.shape, np.float32).astype(a.dtype)
+    return a + 0.1 * draw(jax.random.fold_in(key, rng.integers(9) + 0 * commsched.worker_index()), a.shape, np.float32).astype(a.dtype)
 
 
 FAMILIES = [product, product, transposed_product, towers, softmax, elementwise, elementwise, elementwise, concatenate, reduce,

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import commsched
-from commsched.frontend import marks, means
+from commsched.frontend import doubling, marks, means, trial
 
 FIRST, COUNT = int(os.environ.get("COMMSCHED_TEST_SEED", 0)), int(os.environ.get("COMMSCHED_TEST_TIMES", 1))
 N, D = 8, 3
@@ -34,6 +34,12 @@ def normed(g):
     return g / jnp.sqrt((g ** 2).sum(1, keepdims=True))
 
 
+def by_norm(w, x, y, scale=1.0, by=lambda g, norm: g / (norm + 1e-12)):
+    """As virtual adversarial training has it, with something against a division by zero."""
+    g = of_noise(w, x, y, jnp.full_like(x, 0.01)) * scale
+    return x + 0.1 * by(g, jnp.sqrt((g ** 2).sum(1, keepdims=True)))
+
+
 def several(w, x, y, change, loop):
     def one(_, x):
         return jnp.clip(x + 0.1 * change(of_samples(w, x, y)), -2, 2)
@@ -49,6 +55,8 @@ CHANGES = {
     "several signs": (lambda w, x, y: several(w, x, y, jnp.sign, False), False), "several in a loop": (lambda w, x, y: several(w, x, y, normed, True), False),
     "of noise": (lambda w, x, y: x + 0.1 * jnp.sign(of_noise(w, x, y, jnp.full_like(x, 0.01))), False), "jitted": (lambda w, x, y: x + 0.1 * jnp.sign(jax.jit(of_samples)(w, x, y)), False),
     "one by one": (lambda w, x, y: x + 0.1 * jax.vmap(jax.grad(lambda x, y: per_sample(w, x[None], y[None])[0]))(x, y), False),
+    "by a norm": (by_norm, False), "by at least": (lambda w, x, y: by_norm(w, x, y, by=lambda g, norm: g / jnp.maximum(norm, 1e-12)), False),
+    "by a small norm": (lambda w, x, y: by_norm(w, x, y, 1e-12), True), "by a norm and one": (lambda w, x, y: by_norm(w, x, y, by=lambda g, norm: g / (norm + 1)), True),
     "of the mean": (lambda w, x, y: x + 2 * of_samples(w, x, y), True), "over the largest": (lambda w, x, y: x + 0.1 * (g := of_samples(w, x, y)) / jnp.abs(g).max(), True),
     "several of the mean": (lambda w, x, y: several(w, x, y, lambda g: 9 * g, False), True), "noise of the mean": (lambda w, x, y: x + 2 * of_noise(w, x, y, jnp.full_like(x, 0.01)), True),
 }
@@ -99,6 +107,16 @@ def check(change, loss, seed):
 @pytest.mark.parametrize("change", CHANGES)
 def test_of_each_change(change):
     check(change, "mean", 0)
+
+
+def test_what_is_against_zero_is_found(monkeypatch):
+    monkeypatch.setattr(doubling, "_AGAINST_ZERO", 0.0)
+    with pytest.raises(AssertionError):
+        check("by a norm", "mean", 0)
+    monkeypatch.setattr(doubling, "_AGAINST_ZERO", 10.0)
+    monkeypatch.setattr(trial, "differing", lambda *a: None)
+    with pytest.raises(AssertionError):
+        check("by a small norm", "mean", 0)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

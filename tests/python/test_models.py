@@ -32,12 +32,14 @@ def prepared(model, dtype):
 
 @pytest.mark.parametrize("name, workers", [("linen ResNet", 2), ("linen LSTM", 1), ("linen GPT", 1), ("nnx mixture of experts", 4),
                                            ("Equinox GPT", 2), ("Haiku LSTM", 2), ("plain flow", 2), ("plain Gaussian process", 2),
-                                           ("plain Fourier operator", 1), ("plain state space", 1)])
+                                           ("plain Fourier operator", 1), ("plain state space", 1),
+                                           ("Equinox VAE", 2), ("plain diffusion", 4)])
 def test_models_follow_jax(name, workers):
     model = MODELS[name]
     step, params, state = prepared(model, None)
     batches = [model.batch(i) for i in range(STEPS)]
-    wanted, _, _ = train_jax(step, workers, params, state, batches)
+    # Random numbers of samples are those of one device.
+    wanted, _, _ = train_jax(step, 1 if "key" in state["own"] else workers, params, state, batches)
     found, _, _ = train(step, workers, params, state, batches)
     off = errors(params, wanted, found)
     assert max(off.values()) < 1e-4, off

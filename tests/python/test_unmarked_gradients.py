@@ -83,6 +83,38 @@ def test_a_gradient_of_state_is_refused():
         commsched.transpile(step, {"w": PARAMS["w"]}, {"b": PARAMS["b"]}, *BATCHES[0], batch=(2, 3), cluster=2)
 
 
+def sharpness_aware(params, x, y, mark=lambda gradients, params: gradients, point=lambda p, g: p + 0.05 * g / jnp.sqrt((g ** 2).sum())):
+    there = jax.tree.map(point, params, jax.grad(loss)(params, x, y))
+    value, grads = jax.value_and_grad(loss)(there, x, y)
+    return jax.tree.map(lambda p, g: p - 0.1 * g, params, mark(grads, params)), value
+
+
+def test_a_second_gradient_where_the_first_has_led_is_refused():
+    with pytest.raises(commsched.FrontEndError, match=r"test_unmarked_gradients.py:\d+:\d+: a second gradient of '[bw]' is taken, where the first one has led.*mark_gradients") as error:
+        commsched.transpile(sharpness_aware, PARAMS, *BATCHES[0], batch=(1, 2), cluster=2)
+    assert "\n" not in str(error.value)
+
+
+def test_a_second_gradient_that_is_marked_is_of_each_part():
+    def step(params, state, x, y, mean):
+        params, value = sharpness_aware(params, x, y, lambda grads, params: mean(commsched.mark_gradients(grads, params)))
+        return params, state + 1, mean(value)
+    wanted, _, losses = sharded.train_jax(step, 2, PARAMS, np.int32(0), BATCHES)
+    with pytest.warns(commsched.MixedSamples, match="the gradients are not a mean"):
+        found, _, ours = sharded.train(step, 2, PARAMS, np.int32(0), BATCHES)
+    assert max(sharded.errors(PARAMS, wanted, found).values()) < 1e-4
+    np.testing.assert_allclose(ours, losses, rtol=1e-5)
+
+
+def test_a_second_gradient_where_all_are_the_same_is_marked():
+    """Of a point that no sample has a part in."""
+    def step(params, x, y):
+        there = jax.tree.map(lambda p: p * 0.9, params)
+        value, grads = jax.value_and_grad(loss)(there, x, y)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, commsched.mark_gradients(grads, params)), value
+    assert commsched.transpile(step, PARAMS, *BATCHES[0], batch=(1, 2), cluster=2).mlir().count("cs.gradient") == 2
+
+
 def test_running_statistics_among_the_parameters_stay_a_mean():
     """Through a loop that carries them beside the gradients, of which they are no part."""
     params = PARAMS | {"mean": np.zeros(3, np.float32)}

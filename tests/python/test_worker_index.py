@@ -122,7 +122,7 @@ def test_it_is_an_operation_of_the_program_only():
     jax.jit(FOLDED)(PARAMS, KEY, *BATCHES[0])  # traced before, as by a user who tries the step first
     text = transpile().mlir()
     assert text.count("cs.worker_index : tensor<i32>") == 1
-    assert "cs.worker_index" not in transpile(PLAIN).mlir()
+    assert "cs.worker_index" not in transpile(PLAIN, workers=1).mlir()
     assert jax.jit(lambda: commsched.worker_index())() == 0
 
 
@@ -159,10 +159,10 @@ def test_folded_keys_follow_jax(workers):
 
 
 @with_tools
-def test_keys_that_are_not_folded_are_the_same_on_all_workers():
+def test_keys_that_are_not_folded_draw_what_one_device_draws():
     program = transpile(PLAIN)
     losses = [m["loss"] for m in program.run(BATCHES)]
-    compare(losses, program.params, program.state[0], expected(of_worker(dropout), same, 4))
+    compare(losses, program.params, program.state[0], expected(of_worker(dropout), same, 1))
     program.close()
 
 

@@ -39,6 +39,9 @@ _INNER = {"jit": "jaxpr", "pjit": "jaxpr", "closed_call": "call_jaxpr", "core_ca
 _AMONG_DEVICES = {"psum", "psum_invariant", "pmax", "pmin", "pvary", "pcast", "all_gather", "all_gather_invariant", "all_gather_reduced", "reduce_scatter", "all_to_all", "ppermute"}
 
 
+_AGAINST_ZERO = 1e-6
+
+
 class _Different(Exception):
     """The two traces have other operations."""
 
@@ -87,9 +90,22 @@ def _by_identity(factor: Factor, known: "Sequence[Optional[Known]]") -> Factor:
     return factor if both is not None and np.ndim(both[0]) == 2 and np.asarray(both[0]).flat[0] == np.asarray(both[1]).flat[0] else UNKNOWN
 
 
-def _of_number(e: Any, f: Any) -> "list[Value]":
-    """Of a loop that takes no samples, as many times as there are."""
-    return [Value(UNKNOWN, NONE if shape(v) == shape(w) else None) for v, w in zip(e.outvars, f.outvars)]
+def _is_against_zero(known: Optional[Known]) -> bool:
+    """Of a constant beside what grows or becomes smaller with the number of samples: whether it is there for a division by zero, and else may be nothing beside the other."""
+    both = known.both() if known is not None else None
+    return both is not None and all(np.abs(np.asarray(x, np.float64)).max(initial=0) <= _AGAINST_ZERO for x in both)
+
+
+def _of_number(e: Any, f: Any, values: "Sequence[Value]") -> "list[Value]":
+    """Of a loop as many times as there are samples, or as their number decides. values: what it takes."""
+    alone = all(v.kind == NONE or isinstance(v.kind, Mixed) and v.kind[1:] == (LIMIT, NONE) for v in values)
+    return [Value(UNKNOWN, NONE if alone and shape(v) == shape(w) else None) for v, w in zip(e.outvars, f.outvars)]
+
+
+def _drawn(values: "list[Value]", found: Value) -> Value:
+    """Of a random number below another: which one it is, the number of samples decides, but not what may be expected."""
+    kind = found.kind
+    return found._replace(kind=kind.of) if isinstance(kind, Mixed) and kind.why == LIMIT and not any(isinstance(v.kind, Mixed) for v in values) else found
 
 
 class _Walk:
@@ -141,7 +157,13 @@ class _Walk:
             if len(of) == 2:
                 return [values[min(of)]] * len(e.outvars)
         if name in _INNER and _INNER[name] in e.params:
-            return _placed(e, values, self.run(closed(e.params[_INNER[name]]), closed(f.params[_INNER[name]]), values))
+            found = _placed(e, values, self.run(closed(e.params[_INNER[name]]), closed(f.params[_INNER[name]]), values))
+            return found if e.params.get("name") != "_randint" else [_drawn(values, v) for v in found]
+        if name in ("scan", "while", "cond"):
+            numbers = computed(e, f, [v.known for v in values])
+            both = [(x, x.both()) for x in numbers or ()]
+            if both and all(pair is not None for _, pair in both):
+                return [_of_constant(pair[0], pair[1], e, x) for x, pair in both if pair is not None]
         if name == "scan":
             return self.scan(e, f, values)
         if name == "while":
@@ -166,6 +188,8 @@ class _Walk:
         finite = _of_finite(e, values)
         if finite is not UNKNOWN:
             return [Value(finite, NONE)]
+        if name in ("add", "max") and any(x not in SAME for x in factors):
+            factors = [UNKNOWN if x == 1.0 and _is_against_zero(k) else x for x, k in zip(factors, known)]
         factor, constants = result(e, f, factors), computed(e, f, known)
         if constants is not None and factor is not UNKNOWN and not isinstance(factor, (Other, Place)):
             return [Value(factor, NONE, x) for x in constants]
@@ -242,7 +266,7 @@ class _Walk:
         consts, count, before = e.params["num_consts"], e.params["num_carry"], len(self.gradients)
         given, begin, rows = values[:consts], values[consts:consts + count], values[consts + count:]
         if not rows and all(v.kind == NONE for v in values):
-            return _of_number(e, f)
+            return _of_number(e, f, values)
         how = [loops.carried(e.params["jaxpr"].jaxpr, consts, i) for i in range(count)]
         rows, order = loops.in_one_order(rows)
         rest = zip(e.invars[consts + count:], f.invars[consts + count:], rows)
@@ -273,14 +297,15 @@ class _Walk:
             del self.gradients[before:]
             go = self.run(e.params["cond_jaxpr"], f.params["cond_jaxpr"], [*values[:tested], *carry])[0]
             if isinstance(go.kind, Mixed):
-                return [Value(UNKNOWN, go.kind if go.kind.why != LIMIT else None)] * len(carry)  # such as once for each sample
+                # LIMIT: such as once for each sample
+                return _of_number(e, f, [*values, *carry]) if go.kind.why == LIMIT else [Value(UNKNOWN, go.kind)] * len(carry)
             if go.kind == SUM or isinstance(go.kind, Blend):
                 return [Value(UNKNOWN, Mixed(e))] * len(carry)
             out = self.run(e.params["body_jaxpr"], f.params["body_jaxpr"], [*values[tested:tested + consts], *carry])
             new = [Value(x.factor if x.factor == y.factor else y.factor if x.factor == ZERO else x.factor if y.factor == ZERO else UNKNOWN,
                          joined([x.kind, y.kind], e)) for x, y in zip(carry, out)]
             if new == carry:
-                return carry if go.kind == NONE and go.factor in SAME else [Value(UNKNOWN, None)] * len(carry)
+                return carry if go.kind == NONE and go.factor in SAME else _of_number(e, f, [*values, *carry])
             carry = new
 
     def solved(self, e: Any, f: Any, values: "list[Value]") -> "list[Value]":

@@ -13,6 +13,7 @@ from typing import Any, Callable, Mapping, Optional, Sequence
 
 import jax
 import numpy as np
+from jax.extend.core import ClosedJaxpr, jaxpr_as_fun
 
 try:
     from jax import enable_x64
@@ -23,6 +24,7 @@ from ..errors import FrontEndError
 from .base import BatchArgument, Description, FrontEnd, Slot, check_part
 from .means import check_mean
 from .jax_arguments import carried_meant, changed, check_arguments, check_functions, explained, forgotten_batch, objects_of
+from .jax_draws import draws, of_the_whole
 from .jax_gradient import marking, trace_anew
 from .jax_leaves import Leaves
 from .jax_results import Match, metrics
@@ -107,17 +109,36 @@ def _without_shardy():
             jax.config.update("jax_use_shardy_partitioner", True)
 
 
-def _lower(flat: Callable, specs):
+def _lower(flat: Callable, specs, change: "Callable[[ClosedJaxpr], Optional[ClosedJaxpr]]" = lambda trace: None):
     with _without_shardy(), numbering():
-        return jax.jit(flat, keep_unused=True).lower(*specs).compiler_ir("stablehlo")
+        traced = jax.jit(flat, keep_unused=True).trace(*specs)
+        changed = change(traced.jaxpr)
+        if changed is not None:
+            traced = jax.jit(jaxpr_as_fun(changed), keep_unused=True).trace(*specs)
+        return traced.lower().compiler_ir("stablehlo")
 
 
-def _lower_step(flat: Callable, specs):
+def _drawn_as_whole(flat: Callable, specs, batch: Sequence[bool], parts: int, results: "Callable[[], Sequence[tuple[str, str]]]",
+                    locate: "Callable[[Any], Optional[str]]") -> "Callable[[ClosedJaxpr], Optional[ClosedJaxpr]]":
+    """Of a trace of one part: that with the random numbers of the whole batch (jax_draws.py), where it draws some for its samples. batch: of each argument, whether it is of one."""
+    def change(one: ClosedJaxpr) -> Optional[ClosedJaxpr]:
+        if parts == 1 or not draws(one):
+            return None
+        more = [jax.ShapeDtypeStruct((2 * s.shape[0], *s.shape[1:]), s.dtype) if b else s for s, b in zip(specs, batch, strict=True)]
+        try:
+            two = jax.jit(lambda *a: flat(*a), keep_unused=True).trace(*more).jaxpr
+        except Exception:  # it takes no other number of samples, of which check_mean() warns
+            return None
+        return of_the_whole(one, two, batch, parts, results(), locate)
+    return change
+
+
+def _lower_step(flat: Callable, specs, change: "Callable[[ClosedJaxpr], Optional[ClosedJaxpr]]"):
     """The module, and whether the user marks gradients: then it is traced a second time, with only those marks."""
     def attempt(automatic):
         trace_anew()
         with marking(automatic) as state:
-            module = _lower(lambda *a: flat(*a), specs)
+            module = _lower(lambda *a: flat(*a), specs, lambda trace: None if automatic and state.explicit else change(trace))
         return module, state.explicit
     module, explicit = attempt(True)
     if explicit:
@@ -125,13 +146,21 @@ def _lower_step(flat: Callable, specs):
     return module, explicit
 
 
+_CONTEXTS = ("threefry_partitionable", "default_prng_impl", "default_matmul_precision", "numpy_dtype_promotion", "numpy_rank_promotion", "enable_custom_prng", "legacy_prng_key",
+             "softmax_custom_jvp")
+
+
 def front_end() -> FrontEnd:
-    """describe(), with numbers of 64 bits or without, as they are now: a program is also described, and given batches, when that is another matter."""
-    now = bool(jax.config.jax_enable_x64)
+    """describe(), with numbers of 64 bits or without, and with all that a context of JAX says of a step, as it is now: a program is also described, and given batches,
+    when that is another matter."""
+    kept = [(enable_x64, bool(jax.config.jax_enable_x64))]
+    kept += [(getattr(jax, n), getattr(jax.config, f"jax_{n}")) for n in _CONTEXTS if hasattr(jax, n) and hasattr(jax.config, f"jax_{n}")]
 
     def as_now(function: Callable) -> Callable:
         def called(*arguments, **more):
-            with enable_x64(now):
+            with contextlib.ExitStack() as contexts:
+                for context, now in kept:
+                    contexts.enter_context(context(now))
                 return function(*arguments, **more)
         return called
 
@@ -182,16 +211,17 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
         match.changed = changed(given, before)
         return match(output)
     all_shapes = [[a.shape for a in leaves.arrays] for leaves in all_leaves]
+    of_batch = [kind == "batch" for kind, _ in kinds]
     def whole():
         def called(*values):
             step(*_unflatten(all_leaves, values, {}))
         jax.eval_shape(called, *(spec for leaves in all_leaves for spec in leaves.specs()))
     with forgotten_batch(names, all_shapes, params, batch, constant, lambda: match.unmatched, whole if workers * devices > 1 else None):
-        module, explicit = _lower_step(flat, specs)
+        module, explicit = _lower_step(flat, specs, _drawn_as_whole(flat, specs, of_batch, workers * devices, lambda: match.results, _line_of(location_root)))
     samples = {shape[0] for i in batch for shape in all_leaves[i].shapes}
     if len(samples) > 1:
         raise FrontEndError(f"batch arguments must have one number of samples, got: {sorted(samples)}")
-    check_mean(lambda _: flat, specs, [kind == "batch" for kind, _ in kinds], workers * devices, not explicit, lambda: match.results,
+    check_mean(lambda _: flat, specs, of_batch, workers * devices, not explicit, lambda: match.results,
                _line_of(location_root))
     printer = Printer()
     spec = FunctionSpec(name, kinds, match.results, True, samples.pop() if samples else None,
@@ -282,14 +312,15 @@ def _other(name, function, examples, carried, of_step, slots, kind_of, workers, 
         raise FrontEndError(f"batch arguments of function {name!r} must have one number of samples, got: {sorted(samples)}; what is no batch must be an argument "
                             "of the step")
     results: list[str] = []
+    of_batch = [kind == "batch" for kind, _ in kinds]
 
     def flat(*values):
         out, results[:] = metrics(function(*_unflatten(leaves, values, empty)))
         return out
     with explained(f"function {name!r}"):
-        module = _lower(flat, specs)
+        module = _lower(flat, specs, _drawn_as_whole(flat, specs, of_batch, workers * devices, lambda: [("metric", n) for n in results], line_of))
     names_of_results = list(results)
-    check_mean(lambda _: flat, specs, [kind == "batch" for kind, _ in kinds], workers * devices, False, lambda: [("metric", n) for n in names_of_results], line_of, name)
+    check_mean(lambda _: flat, specs, of_batch, workers * devices, False, lambda: [("metric", n) for n in names_of_results], line_of, name)
     spec = FunctionSpec(name, kinds, [("metric", n) for n in results], False, samples.pop() if samples else None)
     lines = level0_function(module, spec, locate, printer)
     return lines, (names, batch), _batch_arguments(kinds, specs), results

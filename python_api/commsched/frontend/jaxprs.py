@@ -24,3 +24,12 @@ def equations(jaxpr: Any) -> "Iterator[Any]":
         yield e
         for x in inner(e):
             yield from equations(getattr(x, "jaxpr", x))
+
+
+def through(equation: Any) -> bool:
+    """Whether an operation is its one trace, as a jitted function is: with its operands and results."""
+    found = inner(equation)
+    if len(found) != 1 or equation.primitive.name in ("scan", "while"):
+        return False
+    of = closed(found[0]).jaxpr
+    return len(of.invars) == len(equation.invars) and len(of.outvars) == len(equation.outvars)

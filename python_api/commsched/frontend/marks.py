@@ -11,7 +11,7 @@ import jax
 from jax.extend.core import ClosedJaxpr, Literal
 
 from .jax_gradient import gradient_p, loss_p
-from .jaxprs import closed, inner
+from .jaxprs import inner, through
 
 
 def without_others(trace: ClosedJaxpr, batch: Sequence[bool]) -> ClosedJaxpr:
@@ -40,8 +40,7 @@ def _changed(jaxpr: Any, given: "Sequence[set[Any]]") -> "tuple[Any, list[set[An
             mark = None not in sources[1] and e.invars[1].aval.shape in sources[1]
             results = [sources[1] if mark else sources[0]]
             e = e if mark else e.replace(primitive=loss_p, invars=e.invars[:1])
-        elif len(inner(e)) == 1 and len(closed(inner(e)[0]).jaxpr.invars) == len(e.invars) and len(closed(inner(e)[0]).jaxpr.outvars) == len(e.outvars) and (
-                e.primitive.name not in ("scan", "while")):
+        elif through(e):
             (x,) = inner(e)
             found, results = _changed(getattr(x, "jaxpr", x), sources)
             e = e.replace(params={n: _with(p, x, found) for n, p in e.params.items()})

@@ -39,7 +39,8 @@ _BENT = {"clamp", "max", "min", "tanh", "sin", "cos", "tan", "asin", "acos", "at
 
 # Of a sum: one function of it below a bound, and another one above.
 _DECIDE = _COMPARED | {"max", "min", "clamp", "sign", "abs"}
-_LIMITS = _DECIDE - {"sign", "abs", "eq", "ne"}
+# Of what grows with the number of samples: the same up to some bound, and another one behind it.
+_STEPS = {"floor", "ceil", "round", "shift_right_logical", "shift_right_arithmetic"}
 
 
 _SCATTERS = {f"scatter{c}{of}" for c in "-_" for of in ("add", "mul", "min", "max")}
@@ -287,9 +288,19 @@ def _other_for_more(e: Any, factors: Sequence[Any], found: Any) -> bool:
 
 
 def _limit(e: Any, factors: Sequence[Any], known: "Sequence[Optional[Known]]") -> bool:
-    """Whether values of which one is larger as the number of samples is, and another is not, decide something. Of two that no argument has a part in, it is known what."""
-    certain = {x for x in factors if isinstance(x, (float, Other)) and x != ZERO}
-    return e.primitive.name in _LIMITS and len(certain) > 1 and all(isinstance(x, (float, Other)) for x in factors) and (not known or None in known)
+    """Whether values of which one is larger as the number of samples is, and another is not, decide something, or how often one goes into the other. Of two that no argument has a
+    part in, it is known what."""
+    if not all(isinstance(x, (float, Other)) for x in factors) or known and None not in known:
+        return False
+    name, certain = e.primitive.name, {x for x in factors if x != ZERO}
+    several = len(certain) > 1 or any(isinstance(x, Other) for x in certain)
+    if name in _DECIDE:
+        return several
+    whole = jax.dtypes.issubdtype(e.outvars[0].aval.dtype, np.integer)
+    if name in ("rem", "div"):
+        return several and (name == "rem" or whole)
+    rounds = name in _STEPS or name == "convert_element_type" and whole and not jax.dtypes.issubdtype(e.invars[0].aval.dtype, np.integer)
+    return rounds and any(x not in SAME for x in certain)
 
 
 def result(e: Any, f: Any, kinds: "list[Kind]", factors: Sequence[Any], known: "Sequence[Optional[Known]]" = (), factor: Any = 1.0,

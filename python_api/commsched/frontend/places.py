@@ -17,11 +17,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from .doubling_rules import _ADDED, _COMPARED, _EQUAL, _LINEAR, _PLAIN, _RULES, Place, dimension_of_samples, shape
+from .jaxprs import closed, equations, inner
 
 _MOST = 1 << 22  # elements of what is computed
 # Not the same in every run, on every worker.
 _DRAWN = {n for n in _PLAIN if n.startswith(("random", "threefry", "cs_"))}
 _COMPUTED = (_LINEAR | _ADDED | _EQUAL | _COMPARED | _PLAIN | set(_RULES) | {"cumprod", "reduce_prod", "split", "scatter-mul", "scatter_mul", "scatter-min", "scatter_min", "scatter-max", "scatter_max"}) - _DRAWN
+_LOOPS = {"scan", "while", "cond", "jit", "pjit", "closed_call"}
 _JOINS = ("pad", "concatenate", "scatter", "dynamic_update_slice")
 _ADDS = ("scatter-add", "scatter_add")
 _MOVES = (*_JOINS, "slice", "rev", "dynamic_slice", "gather", "split")
@@ -52,10 +54,16 @@ def _bound(e: Any, arguments: Sequence[Any]) -> "list[Any]":
     return list(found) if e.primitive.multiple_results else [found]
 
 
+def _is_computed(e: Any) -> bool:
+    """Whether an operation, and all within it, makes numbers of numbers."""
+    if e.primitive.name in _LOOPS:
+        return all(g.primitive.name in _COMPUTED | _LOOPS for x in inner(e) for g in equations(closed(x).jaxpr))
+    return e.primitive.name in _COMPUTED
+
+
 def computed(e: Any, f: Any, operands: "Sequence[Optional[Known]]") -> "Optional[list[Known]]":
     """The results of an operation of values that are known."""
-    name = e.primitive.name
-    if None in operands or name not in _COMPUTED or _elements(*e.outvars, *f.outvars) > _MOST:
+    if None in operands or not _is_computed(e) or _elements(*e.outvars, *f.outvars) > _MOST:
         return None
 
     def compute() -> "Optional[list[tuple[Any, Any]]]":

@@ -20,6 +20,8 @@ from .jaxprs import closed, equations, inner
 # Of values, all arguments together: more are not computed with for a try.
 LARGEST = 1 << 28
 DRAWS = 2
+# What scalars of the state are in further draws: of any size, each half as large again as the one before.
+SIZES = tuple(1.5 ** k for k in range(-17, 18))
 BITS = 0x5555555555555555  # of all random numbers: a third of the range
 # What has bits of its own, and calls of the host, which are not made for a try.
 _NOT_TRIED = ("threefry", "rng_", "random_gamma", "callback", "ffi_call", "infeed", "outfeed")
@@ -124,7 +126,8 @@ def by_number(one: ClosedJaxpr, two: ClosedJaxpr, batch: Sequence[bool], asked: 
     """Of the results with these indices, which depend on no sample but through gradients, those that are others where there are twice as many samples:
     with the same numbers drawn for arguments and gradients. Arguments as of differing().
 
-    As nothing else differs, whatever does is found with one of the draws. In the last one all scalars of the state are between the numbers of samples of one part and of two.
+    As nothing else differs, whatever does is found with one of the draws. In the others than DRAWS all scalars of the state are one number: between the numbers of samples of one
+    part and of two, and of any size (SIZES), as one may decide something.
     """
     samples = next((v.aval.shape[0] for v, b in zip(one.jaxpr.invars, batch, strict=True) if b and v.aval.shape), None)
     if not asked or samples is None or not can_be_tried(one, two):
@@ -134,13 +137,17 @@ def by_number(one: ClosedJaxpr, two: ClosedJaxpr, batch: Sequence[bool], asked: 
         marks = [[e.outvars[0].aval for e in equations(t.jaxpr) if e.primitive is gradient_p] for t in (one, two)]
         part, whole = (jax.jit(lambda of, gradients, t=t, m=m: _with_gradients(t, of, gradients, len(m), asked)) for t, m in zip((one, two), marks, strict=True))
         exact, found = 64 * _least_exact([one, two]), set()
-        for draw in range(DRAWS + 1):
+        scalar = [_is_scalar(v, b) for v, b in zip(one.jaxpr.invars, batch, strict=True)]
+        sizes: "tuple[Optional[float], ...]" = (samples + (samples + 1) // 2, *SIZES) if any(scalar) else ()
+        for draw in range(DRAWS + bool(sizes)):
             rng = np.random.default_rng(draw)
-            values = _stand_ins(one, batch, rng, samples + (samples + 1) // 2 if draw == DRAWS else None)
+            values = _stand_ins(one, batch, rng)
+            both = [x[0] if b else x for x, b in zip(values, batch, strict=True)], [jnp.concatenate(list(x)) if b else x for x, b in zip(values, batch, strict=True)]
             gradients = [jnp.asarray(rng.normal(size=a.shape), a.dtype) for a in marks[0]]
-            results = part([x[0] if b else x for x, b in zip(values, batch, strict=True)], gradients)
-            more = whole([jnp.concatenate(list(x)) if b else x for x, b in zip(values, batch, strict=True)], gradients)
-            found |= {i for i, a, b in zip(asked, results, more, strict=True) if _differs([a], b, exact) or _other_numbers(a, b)}
+            for size in sizes if draw == DRAWS else (None,):
+                results, more = (of([jnp.asarray(size, x.dtype) if s and size is not None else x for x, s in zip(given, scalar, strict=True)], gradients)
+                                 for of, given in zip((part, whole), both))
+                found |= {i for i, a, b in zip(asked, results, more, strict=True) if _differs([a], b, exact, 0.0 if size is None else max(size, 1.0)) or _other_numbers(a, b)}
         return sorted(found)
     except Exception:  # as in differing()
         return []
@@ -181,8 +188,13 @@ def _least_exact(traces: Sequence[ClosedJaxpr]) -> float:
     return max([float(jnp.finfo(t).eps) for t in types], default=0.0)
 
 
-def _stand_ins(one: ClosedJaxpr, batch: Sequence[bool], rng: np.random.Generator, scalars: Optional[int] = None) -> "list[Any]":
-    """Arguments of two parts. scalars: what those of one element are that are in no batch, if it is given."""
+def _is_scalar(v: Any, of_batch: bool) -> bool:
+    """Whether an argument is one number, and of no batch."""
+    return not of_batch and not v.aval.shape and v.aval.dtype != np.bool_ and not jax.dtypes.issubdtype(v.aval.dtype, jax.dtypes.prng_key)
+
+
+def _stand_ins(one: ClosedJaxpr, batch: Sequence[bool], rng: np.random.Generator) -> "list[Any]":
+    """Arguments of two parts."""
     def drawn(v: Any, of_batch: bool) -> Any:
         shape, dtype = (*((2,) if of_batch else ()), *v.aval.shape), v.aval.dtype
         if jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):
@@ -193,7 +205,5 @@ def _stand_ins(one: ClosedJaxpr, batch: Sequence[bool], rng: np.random.Generator
             values = values if of_batch else np.abs(values) + 0.1 if v.aval.ndim < 2 else values / math.sqrt(math.prod(v.aval.shape) / max(v.aval.shape))
         else:
             values = np.asarray(rng.integers(0, 2, shape), np.float64) if of_batch else np.ones(shape)
-        if scalars is not None and not of_batch and not v.aval.shape and dtype != np.bool_:
-            values = np.asarray(scalars)
         return jnp.asarray(values, dtype)
     return [drawn(v, b) for v, b in zip(one.jaxpr.invars, batch, strict=True)]

@@ -99,6 +99,16 @@ def check_unmarked(known: Dependences, arguments: Mapping[str, Value], results: 
         names = [carried[i] for i in of if i in carried]
         if len(names) == 1 and names[0] in own and local.isdisjoint(of):
             refuse(names[0], f"{where}a gradient is taken of '{names[0]}', or of what is made from it")
+    for value, where in differentiated:
+        of = known.of([value.id], known.gradients)
+        if not local.isdisjoint(of) or of.isdisjoint(known.gradients):
+            continue
+        for name in sorted(gradients):
+            if arguments[name].id in of and name in results and not local.isdisjoint(known.of([results[name].id], known.gradients)):
+                raise FrontEndError(
+                    f"{where}a second gradient of '{name}' is taken, where the first one has led, as sharpness-aware minimization does, and a step has one mean of the gradients of "
+                    "each parameter: every worker would use a second one of its own; mark the second ones alone with commsched.mark_gradients(grads, params), and each worker goes "
+                    "there by the gradient of its own part of the batch")
     reached = known.of(known.gradients.values())
     for name in own:
         if name in params and arguments[name].id in reached:
