@@ -237,7 +237,7 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
     if (options->reduction == cs::Reduction::sum)
       for (auto func : module.getOps<func::FuncOp>())
         if (func->hasAttr(cs::CsDialect::kStepAttr))
-          func->setAttr(cs::CsDialect::kReductionAttr,
+          func->setAttr(cs::CsDialect::kGradientReductionAttr,
                         cs::ReductionAttr::get(&getContext(), cs::Reduction::sum));
     return dropProfiledBodies(module);
   }
