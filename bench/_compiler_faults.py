@@ -133,7 +133,7 @@ FAULTS = [
           "        origins.isOfNode(op.getOperand(0)))\n", "        false)\n",
           BY_HAND + "insert-dist-comm{reduction=sum},spread-sums{force=true min-elements=1},replicate-devices," + LOWER),
     Fault("a step whose gradients have been spread stays one for one device", "passes/place/ReplicateDevices.cpp",
-          "if (isSpread && failed(checkIsReplicated(func, *cluster)))", "if (false)",
+          "if (!isMade && isSpread && failed(checkIsReplicated(func, *cluster)))", "if (false)",
           BY_HAND + "insert-dist-comm{reduction=sum},assign-devices,replicate-devices," + LOWER),
     Fault("a pass of level 1 takes a step of level 0 for none", "passes/place/Devices.cpp",
           "    if (!isPlaced && func->hasAttr(cs::CsDialect::kStepAttr) &&\n", "    if (false &&\n",

@@ -18,6 +18,10 @@ int64_t commsched::cs::getBatchParts(FunctionOpInterface function, ClusterOp clu
 
 LogicalResult commsched::cs::verifyDevices(FunctionOpInterface function, ClusterOp cluster) {
   auto devices = static_cast<unsigned>(cluster.getDevices());
+  auto own = function->getAttrOfType<IntegerAttr>(CsDialect::kDevicesAttr);
+  if (own && own.getInt() != static_cast<int64_t>(devices))
+    return function.emitOpError("is on ") << own.getInt() << " devices of each node, as '" << CsDialect::kDevicesAttr
+                                          << "' says, and must match the cluster's, " << devices;
   auto beyond = [&](Type type) {
     if (auto future = dyn_cast<FutureType>(type))
       type = future.getValue();

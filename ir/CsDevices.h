@@ -15,7 +15,8 @@ namespace commsched::cs {
 /// index is on another device than 0, else one. The loader of plans counts so, too (runtime/loading).
 int64_t getBatchParts(mlir::FunctionOpInterface function, ClusterOp cluster);
 
-/// An error where a value of `function` is on a device that the nodes of the cluster do not have.
+/// An error where a value of `function` is on a device that the nodes of the cluster do not have, or `cs.devices` says
+/// that they have others.
 llvm::LogicalResult verifyDevices(mlir::FunctionOpInterface function, ClusterOp cluster);
 
 } // namespace commsched::cs

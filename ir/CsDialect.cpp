@@ -91,6 +91,15 @@ static LogicalResult verifyReduction(Operation *op, NamedAttribute attr) {
   return verifyOfPlacedStep(op, attr, "level 1 or 2");
 }
 
+/// `attr` says on how many devices of each node the step is.
+static LogicalResult verifyStepDevices(Operation *op, NamedAttribute attr) {
+  auto devices = dyn_cast<IntegerAttr>(attr.getValue());
+  if (!devices || !devices.getType().isInteger(64) || devices.getInt() < 2 || devices.getInt() > kMaxDevices)
+    return op->emitOpError() << "'" << attr.getName().strref() << "' must be an i64 of 2 to " << kMaxDevices
+                             << ", got: " << attr.getValue();
+  return verifyOfPlacedStep(op, attr, "level 1 or 2");
+}
+
 /// What goes by rows has as many as all results.
 static LogicalResult verifyByRows(Operation *op, NamedAttribute attr) {
   StringRef name = attr.getName();
@@ -140,8 +149,10 @@ LogicalResult CsDialect::verifyOperationAttribute(Operation *op,
   }
   if (name == kScheduleAttr)
     return verifySchedule(op, attr);
-  if (name == kReductionAttr && isa<FunctionOpInterface>(op)) // passes have it on ops, too
+  if (name == kGradientReductionAttr)
     return verifyReduction(op, attr);
+  if (name == kDevicesAttr)
+    return verifyStepDevices(op, attr);
   if (name == kNcclAttr) {
     if (!isa<StartOp>(op))
       return op->emitOpError() << "'" << name << "' belongs on a cs.start";

@@ -56,7 +56,10 @@ def Cs_Dialect : Dialect {
     // Of the step at level 2: how its communication was scheduled (ScheduleAttr).
     static constexpr ::llvm::StringLiteral kScheduleAttr = "cs.schedule";
     // Of the step of levels 1 and 2, where gradients are sums over the workers (ReductionAttr).
-    static constexpr ::llvm::StringLiteral kReductionAttr = "cs.reduction";
+    static constexpr ::llvm::StringLiteral kGradientReductionAttr = "cs.gradient_reduction";
+    // Of the step of levels 1 and 2, where --replicate-devices has put it on all devices of a node: how
+    // many these are (i64).
+    static constexpr ::llvm::StringLiteral kDevicesAttr = "cs.devices";
     // Of a cs.start at level 2: NCCL makes the collective (NcclAttr).
     static constexpr ::llvm::StringLiteral kNcclAttr = "cs.nccl";
   }];

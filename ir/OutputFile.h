@@ -11,8 +11,14 @@
 
 #include <memory>
 #include <string>
+#include <system_error>
 
 namespace commsched {
+
+/// A new file that is read and written, named `stem` and what no other file is. With `onSignal`, a signal that ends the
+/// process removes it, until llvm::sys::DontRemoveFileOnSignal.
+std::error_code createUniqueFile(const std::string &stem, llvm::StringRef ending, unsigned mode, bool onSignal, int &fd,
+                                 std::string &name);
 
 class OutputFile {
 public:

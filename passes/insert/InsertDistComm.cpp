@@ -11,8 +11,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/Passes.h"
 
+#include "passes/insert/InlineHelpers.h"
 #include "passes/insert/Outline.h"
 #include "passes/insert/ParameterServer.h"
 #include "passes/insert/Profiled.h"
@@ -44,17 +44,14 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
       signalPassFailure();
   }
 
-  /// A step may call helpers, a fragment may not. What cannot be inlined is
-  /// refused later. Programs without calls pay for one walk.
+  /// Programs without calls pay for one walk.
   LogicalResult inlineCalls() {
     WalkResult calls = getOperation().walk(
         [](func::CallOp) { return WalkResult::interrupt(); });
     if (!calls.wasInterrupted())
       return success();
-    OpPassManager manager("builtin.module");
-    manager.addPass(createInlinerPass({}, [](OpPassManager &) {}));
-    manager.addPass(createSymbolDCEPass());
-    return runPipeline(manager, getOperation());
+    return inlineHelpers(getOperation(),
+                         [&](OpPassManager &manager) { return runPipeline(manager, getOperation()); });
   }
 
   InFlightDiagnostic refuse(const Twine &what) {
@@ -237,7 +234,7 @@ struct InsertDistComm : commsched::impl::InsertDistCommBase<InsertDistComm> {
     if (options->reduction == cs::Reduction::sum)
       for (auto func : module.getOps<func::FuncOp>())
         if (func->hasAttr(cs::CsDialect::kStepAttr))
-          func->setAttr(cs::CsDialect::kReductionAttr,
+          func->setAttr(cs::CsDialect::kGradientReductionAttr,
                         cs::ReductionAttr::get(&getContext(), cs::Reduction::sum));
     return dropProfiledBodies(module);
   }

@@ -29,17 +29,16 @@ StringRef commsched::whyNotPlaceable(Type type) {
   return {};
 }
 
-namespace {
+bool commsched::hasMarks(func::FuncOp func) {
+  WalkResult walked = func.walk([](Operation *op) {
+    return isa<cs::GradientOp, cs::WorkerIndexOp, cs::LookupOp, cs::SegmentSumOp, cs::ProfiledOp>(op)
+               ? WalkResult::interrupt()
+               : WalkResult::advance();
+  });
+  return walked.wasInterrupted();
+}
 
-/// What functions of the module agree on: the carried tensors by name.
-struct CarriedType {
-  Type type;
-  bool isParam;
-  func::FuncOp func;
-};
-using CarriedTypes = llvm::StringMap<CarriedType>;
-
-bool hasRoles(func::FuncOp func) {
+bool commsched::hasRoles(func::FuncOp func) {
   if (func->hasAttr(CsDialect::kStepAttr) ||
       func->hasAttr(CsDialect::kGlobalBatchAttr))
     return true;
@@ -56,17 +55,23 @@ bool hasRoles(func::FuncOp func) {
   return false;
 }
 
-/// What others call has been inlined. What is public stays, and no later pass takes what it marks.
+namespace {
+
+/// What functions of the module agree on: the carried tensors by name.
+struct CarriedType {
+  Type type;
+  bool isParam;
+  func::FuncOp func;
+};
+using CarriedTypes = llvm::StringMap<CarriedType>;
+
+/// What the program calls has been inlined. Other functions stay, and no later pass takes what they mark.
 LogicalResult checkNothingIsMarked(func::FuncOp func) {
-  WalkResult walked = func.walk([](Operation *op) {
-    return isa<cs::GradientOp, cs::WorkerIndexOp, cs::LookupOp, cs::SegmentSumOp, cs::ProfiledOp>(op)
-               ? WalkResult::interrupt()
-               : WalkResult::advance();
-  });
-  if (walked.wasInterrupted())
-    return func.emitOpError("has ops of cs, and no argument or result with an attribute of cs: "
-                            "it must be private, being called by others");
-  return success();
+  if (!hasMarks(func))
+    return success();
+  return func.emitOpError("has ops of cs, and no argument or result with an attribute of cs: it must be private, being "
+                          "called by others")
+         << (func.isPublic() ? "" : " that have some");
 }
 
 /// Level 0 has plain types, and of `cs` gradients, rows of tables, selections and
@@ -252,9 +257,7 @@ FailureOr<Program> commsched::readProgram(ModuleOp module) {
     }
     if (isStep && !func.isPublic())
       return func.emitOpError("must be public, being the cs.step");
-    if (!func.isPublic())
-      continue;
-    if (!hasRoles(func)) {
+    if (!func.isPublic() || !hasRoles(func)) {
       if (failed(checkNothingIsMarked(func)))
         return failure();
       continue;

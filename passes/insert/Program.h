@@ -49,6 +49,11 @@ struct Program {
 /// encoding, of static shape and supported element type. Says why not.
 llvm::StringRef whyNotPlaceable(mlir::Type type);
 
+/// Whether `func` has ops of level 0, such as cs.gradient.
+bool hasMarks(mlir::func::FuncOp func);
+/// Whether `func` has attributes of cs: where it is public, it is one of the program.
+bool hasRoles(mlir::func::FuncOp func);
+
 /// Reads and checks the public functions with `cs` attributes. Bad programs
 /// get a diagnostic at the offending op. Every cs.worker_index in them becomes
 /// one argument, the last.

@@ -367,9 +367,10 @@ LogicalResult commsched::addServerFunctions(const UpdateAnalysis &analysis,
   auto module = step->getParentOfType<ModuleOp>();
   OpBuilder builder(module.getContext());
   builder.setInsertionPointAfter(step);
+  const SymbolTable before(module);
   for (int64_t server = 0; server < options.servers; ++server) {
     std::string name = "server." + std::to_string(server);
-    if (Operation *taken = module.lookupSymbol(name))
+    if (Operation *taken = before.lookup(name))
       return taken->emitOpError(
           "has the name of a parameter server: rename it");
     ServerBuilder one(analysis, plan, options, server);

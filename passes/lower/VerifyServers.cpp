@@ -165,6 +165,8 @@ public:
                role.of(rank).communications)
             if (failed(verifyMessage(role, rank, communication, count)))
               return failure();
+    if (model.trainers)
+      trainerRanks = ranksOf(trainers());
     for (const Role &role : model.roles)
       if (role.server)
         for (const Communication &communication : role.of(0).communications)
@@ -294,7 +296,7 @@ private:
     if (auto collect = dyn_cast<CollectOp>(op);
         collect && failed(verifyMode(collect)))
       return failure();
-    for (int64_t rank : ranksOf(trainers())) {
+    for (int64_t rank : trainerRanks) {
       const FunctionModel &function = trainers().of(rank);
       const auto &map = collects ? function.sends : function.recvs;
       auto it = map.find(communication.key);
@@ -336,6 +338,7 @@ private:
   }
 
   const DistributedModel &model;
+  std::vector<int64_t> trainerRanks; // to be looked at
 };
 
 } // namespace

@@ -4,6 +4,7 @@
 #include "passes/place/CombineDevices.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
 
 #include "passes/place/Devices.h"
 
@@ -62,4 +63,43 @@ Value place::combine(OpBuilder &builder, Location loc, StringRef label,
   }
   cs::ReturnOp::create(inside, loc, result);
   return fragment.getOutputs().front();
+}
+
+static bool combinesTwo(Operation *op, cs::Reduction reduction) {
+  switch (reduction) {
+  case cs::Reduction::sum:
+    return isa<arith::AddFOp, arith::AddIOp>(op);
+  case cs::Reduction::mean:
+    return isa<arith::AddFOp>(op);
+  case cs::Reduction::max:
+    return isa<arith::MaximumFOp, arith::MaxSIOp>(op);
+  case cs::Reduction::min:
+    return isa<arith::MinimumFOp, arith::MinSIOp>(op);
+  }
+  llvm_unreachable("no such reduction");
+}
+
+bool place::combines(cs::FragmentOp fragment, cs::Reduction reduction) {
+  Block &body = fragment.getBody().front();
+  auto count = body.getNumArguments();
+  if (count == 0 || fragment.getOutputs().size() != 1)
+    return false;
+  Value value = body.getTerminator()->getOperand(0);
+  if (reduction == cs::Reduction::mean) {
+    auto scale = value.getDefiningOp<arith::MulFOp>();
+    DenseElementsAttr factor;
+    if (!scale || !matchPattern(scale.getRhs(), m_Constant(&factor)) || !factor.isSplat())
+      return false;
+    Type element = factor.getElementType();
+    if (factor.getSplatValue<Attribute>() != FloatAttr::get(element, 1.0 / double(count)))
+      return false;
+    value = scale.getLhs();
+  }
+  for (unsigned i = count - 1; i > 0; --i) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !combinesTwo(op, reduction) || op->getOperand(1) != body.getArgument(i))
+      return false;
+    value = op->getOperand(0);
+  }
+  return value == body.getArgument(0);
 }

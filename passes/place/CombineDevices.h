@@ -17,6 +17,9 @@ mlir::Value combine(mlir::OpBuilder &builder, mlir::Location loc,
                     llvm::StringRef label, cs::Reduction reduction,
                     mlir::ValueRange values, bool withBody);
 
+/// Whether the body of `fragment`, which has one, is what combine() makes of `reduction`, whatever the label says.
+bool combines(cs::FragmentOp fragment, cs::Reduction reduction);
+
 } // namespace commsched::place
 
 #endif // COMMSCHED_PASSES_PLACE_COMBINEDEVICES_H

@@ -3,6 +3,7 @@
 
 #include "passes/place/Overlapper.h"
 
+#include "passes/layout/StagingRing.h"
 #include "passes/support/Module.h"
 
 using namespace mlir;
@@ -111,6 +112,35 @@ static Operation *firstUser(Value value, Block &block) {
   return first;
 }
 
+/// What has been staged before keeps its copies, and its place: they must be those that are asked for.
+LogicalResult Overlapper::checkStaged(cs::StartOp start, Value input) {
+  Operation *copy = input ? input.getDefiningOp() : nullptr;
+  if (!input) // what is received fills its buffer itself
+    for (Operation *user : start.getFuture().getUsers())
+      if (auto await = dyn_cast<cs::AwaitOp>(user); await && await.getResult().hasOneUse())
+        copy = *await.getResult().getUsers().begin();
+  if (auto await = dyn_cast_or_null<cs::AwaitOp>(copy))
+    copy = await.getFuture().getDefiningOp();
+  if (auto held = dyn_cast_or_null<cs::StartOp>(copy); held && !holdsCopy(held))
+    copy = nullptr;
+  const bool isInLine = isa_and_nonnull<cs::CopyOp>(copy);
+  if (isa_and_nonnull<cs::CopyOp, cs::StartOp>(copy) && isInLine != inLine)
+    return start.emitOpError("is staged already, ") << (isInLine ? "by copies in line" : "by copies that overlap")
+                                                    << ": give mode to the first --overlap-rpc-memcpy";
+  if (limit <= 0)
+    return success();
+  auto fills = input ? dyn_cast_or_null<cs::StartOp>(copy) : start;
+  auto place = fills ? fills->getAttrOfType<IntegerAttr>(kStagingAttr) : IntegerAttr();
+  if (!place)
+    return start.emitOpError("is staged already, without a bound: give staging-bytes to the first --overlap-rpc-memcpy");
+  int64_t end = place.getInt() + std::max(bytesOf(start.getFuture().getType().getValue()),
+                                          input ? bytesOf(placedType(input)) : 0);
+  if (end > limit)
+    return start.emitOpError("is staged already, in bytes up to ") << end << ", beyond staging-bytes, " << limit
+                                                                   << ": give it to the first --overlap-rpc-memcpy";
+  return success();
+}
+
 LogicalResult Overlapper::stage(cs::StartOp start) {
   cs::PlacedType result = start.getFuture().getType().getValue();
   SmallVector<Value> inputs(start.getInputs());
@@ -119,7 +149,7 @@ LogicalResult Overlapper::stage(cs::StartOp start) {
   Value input = inputs.empty() ? Value() : inputs[back ? back.getArgNumber() : 0];
   if (result.getMemory() == cs::MemoryKind::host ||
       (input && placedType(input).getMemory() == cs::MemoryKind::host))
-    return success(); // done
+    return checkStaged(start, input); // done
   cs::AwaitOp await;
   for (Operation *user : start.getFuture().getUsers())
     if (auto found = dyn_cast<cs::AwaitOp>(user))

@@ -30,6 +30,7 @@ public:
 private:
   llvm::LogicalResult check();
   llvm::LogicalResult stage(cs::StartOp start);
+  llvm::LogicalResult checkStaged(cs::StartOp start, mlir::Value input);
   void startDeviceCopies();
   void tell();
 

@@ -25,8 +25,8 @@ def ReplicateDevices : CsPass<"replicate-devices"> {
     runs on every device, and so does the state that it reads. The others keep one owner.
     Elements are summed in the same order.
 
-    Functions that are on several devices already, and those of parameter
-    servers, are left alone, so that a second run changes nothing. Broadcasts and all-gathers of values that differ
+    The step has `cs.devices` then. With it, or on several devices already, functions are left alone, as are those of
+    parameter servers, so that a second run changes nothing. Broadcasts and all-gathers of values that differ
     between the devices are refused, and so is what other passes have made of a step for one device:
     `--assign-devices` and `--lower-sparse-comm` come later.
 
@@ -86,7 +86,8 @@ def OverlapRpcMemcpy : CsPass<"overlap-rpc-memcpy"> {
     `mode=auto` is `overlap` for these, else `devices`. What NCCL communicates (`--lower-to-nccl`) stays where it is. With `mode=in-line` the same copies are `cs.copy` ops between the others,
     which hold up the compute of their device: a baseline to compare with.
 
-    Functions of parameter servers are left alone; a second run changes nothing.
+    Functions of parameter servers are left alone; a second run changes nothing, and is refused where it asks for other
+    copies, or for a bound that the first did not keep.
   }];
   let options = [
     CsOption<"mode", "mode", "std::string", "\"overlap\"",

@@ -40,20 +40,11 @@ bool isOnSeveralDevices(func::FuncOp func) {
 
 constexpr StringLiteral kSum = "sum.";
 
-/// Whether a sum counts a value once for each device, which is no sign on another device.
-bool countsForEach(func::FuncOp func, unsigned devices) {
-  return llvm::any_of(func.getOps<cs::FragmentOp>(), [&](cs::FragmentOp fragment) {
-    return fragment.getLabel().starts_with(kSum) && fragment.getInputs().size() == devices &&
-           llvm::all_equal(fragment.getInputs());
-  });
-}
-
 /// What --assign-devices has spread of a step for one device would go on with the samples of that one.
 LogicalResult checkIsReplicated(func::FuncOp func, cs::ClusterOp cluster) {
-  if (!func->hasAttr(cs::CsDialect::kStepAttr) || cs::getBatchParts(func, cluster) > 1 ||
-      countsForEach(func, static_cast<unsigned>(cluster.getDevices())))
+  if (!func->hasAttr(cs::CsDialect::kStepAttr) || cs::getBatchParts(func, cluster) > 1)
     return success();
-  bool changes = func->hasAttr(cs::CsDialect::kReductionAttr); // sums
+  bool changes = func->hasAttr(cs::CsDialect::kGradientReductionAttr); // sums
   for (unsigned i = 0, e = func.getNumArguments(); i < e; ++i)
     changes |= func.getArgAttr(i, cs::CsDialect::kBatchAttr) || func.getArgAttr(i, cs::CsDialect::kWorkerIndexAttr);
   if (!changes)
@@ -358,16 +349,19 @@ struct ReplicateDevices
     FailureOr<cs::ClusterOp> cluster = findCluster(getOperation());
     if (failed(cluster))
       return failure();
-    if (cluster->getDevices() == 1)
-      return success();
+    for (func::FuncOp func : *functions)
+      if (failed(cs::verifyDevices(func, *cluster)))
+        return failure();
     auto devices = static_cast<unsigned>(cluster->getDevices());
+    if (devices == 1)
+      return success();
     // All or none: what the functions carry must fit together.
     bool isDone = false;
     for (func::FuncOp func : *functions) {
-      bool isSpread = isOnSeveralDevices(func);
-      if (isSpread && failed(checkIsReplicated(func, *cluster)))
+      bool isMade = func->hasAttr(cs::CsDialect::kDevicesAttr), isSpread = isOnSeveralDevices(func);
+      if (!isMade && isSpread && failed(checkIsReplicated(func, *cluster)))
         return failure();
-      isDone |= isSpread || countsForEach(func, devices);
+      isDone |= isMade || isSpread;
     }
     if (isDone)
       return success();
@@ -376,8 +370,11 @@ struct ReplicateDevices
     for (func::FuncOp func : *functions)
       if (failed(replicas.emplace_back(func, *cluster).find(hierarchical, everywhere)))
         return failure();
-    for (auto [func, own] : llvm::zip(*functions, replicas))
+    for (auto [func, own] : llvm::zip(*functions, replicas)) {
       Replicator(func, devices, byBlock, own).rewrite(everywhere);
+      if (func->hasAttr(cs::CsDialect::kStepAttr))
+        func->setAttr(cs::CsDialect::kDevicesAttr, Builder(func).getI64IntegerAttr(devices));
+    }
     return success();
   }
 };

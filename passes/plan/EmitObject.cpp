@@ -6,6 +6,7 @@
 
 #include "passes/plan/Stages.h"
 
+#include "ir/OutputFile.h"
 #include "plan/fragment_imports.h"
 
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
@@ -186,24 +187,38 @@ static std::string findLinker(const CodeOptions &options) {
   return "";
 }
 
+/// Without `handle`, it is closed.
+static std::error_code createTemporary(StringRef ending, std::string &path, int *handle = nullptr) {
+  SmallString<128> stem;
+  llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, stem);
+  llvm::sys::path::append(stem, "commsched-");
+  int own = -1;
+  const std::error_code failed = createUniqueFile(stem.str().str(), ending, 0600, /*onSignal=*/false, own, path);
+  if (handle)
+    *handle = own;
+  else if (!failed)
+    (void)llvm::sys::Process::SafelyCloseFileDescriptor(own);
+  return failed;
+}
+
 static LogicalResult link(StringRef object, const CodeOptions &options,
                           Location loc, std::string &elf) {
   std::string linker = findLinker(options);
   if (linker.empty())
     return emitError(loc, "no linker: ld.lld is not in the path and "
                           "COMMSCHED_LLD is not set");
-  SmallString<128> input, output, messages;
+  std::string input, output, messages;
   llvm::scope_exit remove([&] {
-    for (const SmallString<128> &file : {input, output, messages})
+    for (const std::string &file : {input, output, messages})
       if (!file.empty())
         llvm::sys::fs::remove(file);
   });
   int handle = -1;
-  std::error_code failed = llvm::sys::fs::createTemporaryFile("commsched", "o", handle, input);
+  std::error_code failed = createTemporary(".o", input, &handle);
   if (!failed)
-    failed = llvm::sys::fs::createTemporaryFile("commsched", "so", output);
+    failed = createTemporary(".so", output);
   if (!failed)
-    failed = llvm::sys::fs::createTemporaryFile("commsched", "txt", messages);
+    failed = createTemporary(".txt", messages);
   if (handle >= 0) {
     llvm::raw_fd_ostream os(handle, /*shouldClose=*/true);
     os << object;
@@ -217,14 +232,17 @@ static LogicalResult link(StringRef object, const CodeOptions &options,
     llvm::sys::path::system_temp_directory(/*ErasedOnReboot=*/true, folder);
     return emitError(loc, "cannot write a temporary file in ") << folder << ": " << failed.message();
   }
+  // Of a name with one, LLD writes another file first, of which '%' is a pattern.
+  const bool isPattern = StringRef(output).contains('%');
   SmallVector<StringRef> arguments{
       linker, "-shared", "--build-id=none", "-z", "noexecstack", "-z",
       "relro", "-z", "now", "--hash-style=gnu",
-      "--strip-all", "--no-undefined-version", "--threads=1", "-o", output, input};
+      "--strip-all", "--no-undefined-version", "--threads=1", "-o",
+      isPattern ? StringRef("-") : StringRef(output), input};
   std::string error;
   int code = llvm::sys::ExecuteAndWait(
       linker, arguments, /*Env=*/std::nullopt,
-      {std::nullopt, StringRef(messages), StringRef(messages)},
+      {std::nullopt, StringRef(isPattern ? output : messages), StringRef(messages)},
       /*SecondsToWait=*/300, /*MemoryLimit=*/0, &error);
   if (code != 0) {
     // `error` is of what could not be started; else the linker has written why, unless it
@@ -268,10 +286,17 @@ LogicalResult emitSharedObject(ModuleOp module, ArrayRef<std::string> functions,
   registerBuiltinDialectTranslation(*module.getContext());
   registerLLVMDialectTranslation(*module.getContext());
   llvm::LLVMContext llvmContext;
-  std::unique_ptr<llvm::Module> llvmModule =
-      translateModuleToLLVMIR(module, llvmContext, "fragments");
+  std::unique_ptr<llvm::Module> llvmModule;
+  bool isTold = false; // why not
+  {
+    ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
+      isTold |= diagnostic.getSeverity() == DiagnosticSeverity::Error;
+      return failure(); // the next one prints it
+    });
+    llvmModule = translateModuleToLLVMIR(module, llvmContext, "fragments");
+  }
   if (!llvmModule)
-    return emitError(loc, "fragments cannot be translated to LLVM IR");
+    return isTold ? failure() : LogicalResult(emitError(loc, "fragments cannot be translated to LLVM IR"));
   llvmModule->setSourceFileName("fragments");
   llvmModule->setTargetTriple(llvm::Triple(kTriple));
   llvmModule->setDataLayout(machine->createDataLayout());

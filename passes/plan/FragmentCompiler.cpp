@@ -6,6 +6,7 @@
 #include "passes/plan/Stages.h"
 
 #include "ir/Cs.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Bufferization/IR/Bufferization.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -81,6 +82,8 @@ unsigned FragmentCompiler::add(Block &body, Location loc) {
   }
   for (Operation &op : body.without_terminator())
     builder.clone(op, mapping);
+  // All round so, and what is lowered knows no other way of saying it.
+  function.walk([](arith::TruncFOp op) { op.removeRoundingmodeAttr(); });
   for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
     if (isEmpty(value.getType()))
       continue;
@@ -158,8 +161,11 @@ LogicalResult FragmentCompiler::outline(BodyForm form, CompiledFragments &result
 LogicalResult FragmentCompiler::compile(CompiledFragments &result) {
   if (failed(outline(BodyForm::Calls, result)))
     return failure();
-  for (const std::string &symbol : result.symbols)
-    lowerKernelCalls(module->lookupSymbol<func::FuncOp>(symbol));
+  {
+    const SymbolTable symbols(*module);
+    for (const std::string &symbol : result.symbols)
+      lowerKernelCalls(symbols.lookup<func::FuncOp>(symbol));
+  }
   for (func::FuncOp function :
        llvm::make_early_inc_range(module->getOps<func::FuncOp>())) {
     if (function->hasAttr(kKernelIndexAttr))

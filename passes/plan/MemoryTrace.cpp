@@ -73,8 +73,7 @@ LogicalResult MemoryTrace::block(Block &block) {
 }
 
 LogicalResult MemoryTrace::unknown(Operation *op) {
-  return op->emitError("internal error: what this does to memory is not known to "
-                       "the check of memory");
+  return op->emitOpError("cannot be compiled in a fragment: what it does to memory cannot be checked");
 }
 
 Content &MemoryTrace::content(Value tensor) {

@@ -29,6 +29,12 @@ plan::ElementType elementOf(Type type) {
                               : plan::I1;
 }
 
+// Whether all compute but what waits for communication is on the first device of a node.
+bool computesOnFirst(func::FuncOp function) {
+  return llvm::all_of(function.getOps<cs::FragmentOp>(),
+                      [](cs::FragmentOp fragment) { return fragment.getDevice() == 0 || fragment.getDeferred(); });
+}
+
 // Operations of a body: what its structured ops compute, element by element.
 uint64_t countFlops(Region &body) {
   uint64_t flops = 0;
@@ -49,7 +55,7 @@ uint64_t countFlops(Region &body) {
 LogicalResult FunctionBuilder::build() {
   out.set_name(function.getName().str());
   out.set_is_step(function->hasAttr(cs::CsDialect::kStepAttr));
-  out.set_sums_gradients(function->hasAttr(cs::CsDialect::kReductionAttr));
+  out.set_sums_gradients(function->hasAttr(cs::CsDialect::kGradientReductionAttr));
   if (auto schedule =
           function->getAttrOfType<cs::ScheduleAttr>(cs::CsDialect::kScheduleAttr)) {
     out.set_credit_bytes(static_cast<uint64_t>(schedule.getCredit()));
@@ -215,8 +221,15 @@ LogicalResult FunctionBuilder::addArguments() {
     out.mutable_buffers(buffer)->set_slot(*slot);
     buffers[arg] = buffer;
   }
-  batch *= static_cast<uint64_t>(cs::getBatchParts(function, context.cluster));
-  if (auto total = function->getAttrOfType<IntegerAttr>(cs::CsDialect::kGlobalBatchAttr)) {
+  const int64_t parts = cs::getBatchParts(function, context.cluster);
+  batch *= static_cast<uint64_t>(parts);
+  auto total = function->getAttrOfType<IntegerAttr>(cs::CsDialect::kGlobalBatchAttr);
+  // It may be meant, and then says how many samples a step takes.
+  if (batch != 0 && !total && parts == 1 && context.cluster.getDevices() > 1 &&
+      function->hasAttr(cs::CsDialect::kStepAttr) && computesOnFirst(function))
+    function.emitWarning("takes one part of the batch for each node, on device 0 of ")
+        << context.cluster.getDevices() << ": for one of each device, run --replicate-devices directly behind --insert-dist-comm";
+  if (total) {
     auto samples = static_cast<uint64_t>(total.getInt());
     if (batch != 0 && samples != batch)
       return function.emitError() << "'" << cs::CsDialect::kGlobalBatchAttr << "' must match the " << batch

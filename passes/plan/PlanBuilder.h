@@ -39,6 +39,7 @@ struct PlanContext {
   bool usesLists = false;    // pushes of lists
   bool usesFused = false;    // blocks that share messages
   double checkSeconds = 0;   // of checks of memory
+  mlir::SymbolTableCollection symbols = {};
   bool usesWorkerIndex = false;
   bool usesParts = false; // of messages, released one by one
   bool usesNccl = false;

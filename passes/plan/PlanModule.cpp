@@ -8,6 +8,8 @@
 
 #include "ir/CsDevices.h"
 #include "ir/CsServerFunctions.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "plan/plan_file.h"
 #include "plan/version.h"
 
@@ -169,6 +171,14 @@ static LogicalResult checkNames(ModuleOp module) {
 }
 
 LogicalResult checkLevel(ModuleOp module) {
+  WalkResult nested = module.walk([&](func::FuncOp function) {
+    if (function->getParentOp() == module || !function->hasAttr(cs::CsDialect::kStepAttr))
+      return WalkResult::advance();
+    function.emitOpError("must not be in a module inside of another one: a plan is of one module");
+    return WalkResult::interrupt();
+  });
+  if (nested.wasInterrupted())
+    return failure();
   for (func::FuncOp function : functionsOf(module)) {
     if (function.isDeclaration())
       return function.emitError("function has no body: a plan needs all of it");
@@ -207,6 +217,27 @@ LogicalResult checkLevel(ModuleOp module) {
   return success();
 }
 
+/// What would be compiled as something else, or not at all: values of constants may be in a part of the file of their own,
+/// which MLIR leaves out where it is told to.
+static LogicalResult checkBodies(func::FuncOp function) {
+  WalkResult walked = function.walk([](Operation *op) {
+    if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
+      auto resource = dyn_cast<DenseResourceElementsAttr>(constant.getValue());
+      if (!resource || resource.getRawHandle().getBlob())
+        return WalkResult::advance();
+      op->emitOpError("has no values: the module has none by the name of ") << constant.getValue();
+      return WalkResult::interrupt();
+    }
+    auto truncate = dyn_cast<arith::TruncFOp>(op);
+    std::optional<arith::RoundingMode> mode = truncate ? truncate.getRoundingmode() : std::nullopt;
+    if (!mode || *mode == arith::RoundingMode::to_nearest_even)
+      return WalkResult::advance();
+    op->emitOpError("rounds ") << arith::stringifyRoundingMode(*mode) << ", but fragments to_nearest_even";
+    return WalkResult::interrupt();
+  });
+  return failure(walked.wasInterrupted());
+}
+
 /// What the loader of plans refuses, where it is known before.
 static LogicalResult checkFits(func::FuncOp function, cs::ClusterOp cluster) {
   if (failed(cs::verifyDevices(function, cluster)))
@@ -234,7 +265,7 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
   if (!context.cluster)
     return module.emitError("module has no cs.cluster; run --cs-all-reduce-pipeline");
   for (func::FuncOp function : functionsOf(module))
-    if (failed(checkFits(function, context.cluster)))
+    if (failed(checkFits(function, context.cluster)) || failed(checkBodies(function)))
       return failure();
 
   // What has only costs has no memory that would be told apart.

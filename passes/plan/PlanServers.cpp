@@ -42,7 +42,7 @@ FailureOr<std::vector<ServerProgram>> findServers(ModuleOp module,
   if (step)
     step.walk([&](cs::SendOp send) {
       RankedTensorType type = send.getValue().getType().getTensor();
-      auto server = cs::getServerOf(send);
+      auto server = cs::getServerOf(send, &context.symbols);
       if (server && cs::CoordinatesAttr::of(type))
         context.lists[{static_cast<unsigned>(*cs::getServerIndex(server)),
                        send.getKey().str()}] = type;

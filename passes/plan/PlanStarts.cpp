@@ -176,11 +176,12 @@ LogicalResult FunctionBuilder::addNccl(cs::StartOp op, cs::AllReduceOp reduce,
 
 LogicalResult FunctionBuilder::addMessage(cs::StartOp op, Operation *message) {
   bool sends = isa<cs::SendOp>(message);
-  if (!cs::getServerOf(message))
+  auto served = cs::getServerOf(message, &context.symbols);
+  if (!served)
     return addEnd(op, message);
   if (message->hasAttr("when"))
     return message->emitOpError("cannot be part of a plan: not all ranks take part");
-  unsigned server = *cs::getServerIndex(cs::getServerOf(message));
+  unsigned server = *cs::getServerIndex(served);
   auto &blocks = sends ? context.pushes : context.pulls;
   auto block = blocks.find({server, op.getKey().str()});
   if (block == blocks.end())

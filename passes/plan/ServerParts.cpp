@@ -34,27 +34,32 @@ func::FuncOp buildServerPart(Block *module, const ServerParts &parts, int part,
     attributes.push_back(
         builder.getDictionaryAttr(builder.getNamedAttr(kind, builder.getStringAttr(name))));
   };
-  auto isRead = [&](Value value) {
-    return llvm::any_of(ops, [&](Operation *op) {
-             return llvm::is_contained(op->getOperands(), value);
-           }) ||
-           llvm::any_of(parts.results, [&](const ServerParts::Result &result) {
-             return result.part == part && result.value == value;
-           });
-  };
+  llvm::DenseSet<Value> read;
+  for (Operation *op : ops)
+    read.insert(op->operand_begin(), op->operand_end());
+  const std::vector<unsigned> own = parts.resultsOf.lookup(part);
+  for (unsigned result : own)
+    read.insert(parts.results[result].value);
   const bool isSchedule = part == ServerParts::kSchedule;
   for (cs::CollectOp message : messages)
     add(message.getResult(), cs::CsDialect::kBatchAttr, message.getKey());
-  for (BlockArgument argument : server.getArguments()) {
-    bool isPassed = parts.passed.contains(argument);
-    if (isSchedule ? isRead(argument) || isPassed : isRead(argument) && !isPassed)
-      add(argument,
-          isParam(server, argument) ? cs::CsDialect::kParamAttr : cs::CsDialect::kStateAttr,
-          parts.slotOf.lookup(argument));
-  }
+  // Not all of the server, which may have as many as it has parts.
+  SmallVector<BlockArgument> arguments;
+  for (Value value : read)
+    if (auto argument = dyn_cast<BlockArgument>(value); argument && (isSchedule || !parts.passed.contains(value)))
+      arguments.push_back(argument);
+  if (isSchedule)
+    for (const auto &[value, slot] : parts.passed)
+      if (auto argument = dyn_cast<BlockArgument>(value); argument && !read.contains(value))
+        arguments.push_back(argument);
+  llvm::sort(arguments, [](BlockArgument a, BlockArgument b) { return a.getArgNumber() < b.getArgNumber(); });
+  for (BlockArgument argument : arguments)
+    add(argument,
+        isParam(server, argument) ? cs::CsDialect::kParamAttr : cs::CsDialect::kStateAttr,
+        parts.slotOf.lookup(argument));
   if (!isSchedule)
     for (const auto &[value, slot] : parts.passed)
-      if (isRead(value))
+      if (read.contains(value))
         add(value, cs::CsDialect::kStateAttr, slot);
 
   builder.setInsertionPointToEnd(block);
@@ -69,9 +74,8 @@ func::FuncOp buildServerPart(Block *module, const ServerParts &parts, int part,
     resultAttributes.push_back(builder.getDictionaryAttr(
         builder.getNamedAttr(cs::CsDialect::kUpdatesAttr, builder.getStringAttr(slot))));
   };
-  for (const ServerParts::Result &result : parts.results)
-    if (result.part == part)
-      give(result.value, result.slot);
+  for (unsigned result : own)
+    give(parts.results[result].value, parts.results[result].slot);
   if (isSchedule)
     for (const auto &[value, slot] : parts.passed)
       give(value, slot);
@@ -97,9 +101,7 @@ func::FuncOp buildRowsPart(Block *module, const ServerParts &parts, cs::UpdateRo
   }
   // What stays as it is needs no new value.
   for (auto [i, result] : llvm::enumerate(update.getResults()))
-    if (llvm::any_of(parts.results, [value = Value(result)](const ServerParts::Result &own) {
-          return own.value == value;
-        }))
+    if (parts.changed.contains(result))
       rows.changed.push_back(i);
   return buildRowFunction(module, update, name, rows);
 }

@@ -8,6 +8,8 @@
 
 #include "ir/Cs.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 
 #include <string>
@@ -26,9 +28,11 @@ struct ServerParts {
   };
 
   mlir::func::FuncOp server;
-  llvm::DenseMap<mlir::Value, std::string> slotOf;  ///< of an argument
-  std::vector<Result> results;                      ///< that change something
-  llvm::MapVector<mlir::Value, std::string> passed; ///< schedule to blocks: slot
+  llvm::DenseMap<mlir::Value, std::string> slotOf;      ///< of an argument
+  std::vector<Result> results;                          ///< that change something
+  llvm::DenseMap<int, std::vector<unsigned>> resultsOf; ///< of a part: which of them
+  llvm::DenseSet<mlir::Value> changed;                  ///< the values of all of them
+  llvm::MapVector<mlir::Value, std::string> passed;     ///< schedule to blocks: slot
 };
 
 /// Appends the function of a part, which does `ops` with `messages`, to `module`.

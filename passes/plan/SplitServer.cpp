@@ -33,6 +33,7 @@ public:
       return failure();
     findPassed();
     findPublished();
+    findMembers();
     program.functions = ModuleOp::create(server.getLoc());
     if (!parts.passed.empty() || llvm::any_of(parts.results, [](const Result &r) {
           return r.part == kSchedule;
@@ -241,6 +242,10 @@ private:
 
   /// What has the rows of a table is taken out of its slot and put back there.
   LogicalResult checkUpdates() {
+    DenseMap<Operation *, SmallVector<unsigned>> resultsBy;
+    for (auto [i, result] : llvm::enumerate(parts.results))
+      if (auto update = result.value.getDefiningOp<cs::UpdateRowsOp>())
+        resultsBy[update].push_back(i);
     for (auto update : body.getOps<cs::UpdateRowsOp>()) {
       int block = blockOf.lookup(update);
       llvm::StringMap<Value> bySlot; // by slot
@@ -256,9 +261,8 @@ private:
                  << "updates rows of \"" << parts.slotOf[argument]
                  << "\", which is also updated as a whole";
       }
-      for (const Result &own : parts.results) {
-        if (own.value.getDefiningOp() != update)
-          continue;
+      for (unsigned number : resultsBy.lookup(update)) {
+        const Result &own = parts.results[number];
         auto expected = bySlot.find(own.slot);
         if (expected == bySlot.end() || expected->second != own.value)
           return update.emitOpError()
@@ -328,41 +332,48 @@ private:
 
   void findPublished() {
     llvm::StringSet<> taken;
+    DenseMap<Value, unsigned> first; // result
+    for (auto [i, result] : llvm::enumerate(parts.results))
+      first.try_emplace(result.value, i);
     for (ServerBlockFunction &block : program.blocks) {
       SmallVector<Value> values = {block.publish.getValue()};
       if (auto pack = values.front().getDefiningOp<cs::PackOp>())
         values = llvm::to_vector(pack.getPieces());
       for (Value value : values) {
-        auto it = llvm::find_if(
-            parts.results, [&](const Result &result) { return result.value == value; });
-        if (it != parts.results.end() && taken.insert(it->slot).second) {
-          block.slots.push_back(it->slot);
+        auto known = first.find(value);
+        if (known != first.end() && taken.insert(parts.results[known->second].slot).second) {
+          block.slots.push_back(parts.results[known->second].slot);
           continue;
         }
         std::string slot = prefix + "#" + block.publish.getKey().str();
         if (values.size() > 1)
           slot += "#" + std::to_string(block.slots.size());
         program.slots.push_back({slot, "", 0, false, tensorOf(value), block.publish});
+        first.try_emplace(value, parts.results.size());
         parts.results.push_back({value, slot, partOf(value)});
         block.slots.push_back(std::move(slot));
       }
     }
   }
 
+  /// What belongs to each part, in order.
+  void findMembers() {
+    for (auto [i, result] : llvm::enumerate(parts.results)) {
+      parts.resultsOf[result.part].push_back(i);
+      parts.changed.insert(result.value);
+    }
+    for (Operation &op : body.without_terminator())
+      if (!isa<cs::CollectOp, cs::PublishOp, cs::PackOp>(op))
+        opsOf[partOf(&op)].push_back(&op);
+    for (auto [i, member] : llvm::enumerate(program.blocks))
+      messagesOf[find(i)].push_back(member.collect);
+  }
+
   func::FuncOp build(int part, const std::string &name) {
     Block *module = program.functions->getBody();
     if (part != kSchedule && program.blocks[part].update)
       return buildRowsPart(module, parts, program.blocks[part].update, name);
-    SmallVector<Operation *> ops;
-    for (Operation &op : body.without_terminator())
-      if (partOf(&op) == part && !isa<cs::CollectOp, cs::PublishOp, cs::PackOp>(op))
-        ops.push_back(&op);
-    SmallVector<cs::CollectOp> messages;
-    if (part != kSchedule)
-      for (auto [i, member] : llvm::enumerate(program.blocks))
-        if (find(i) == part)
-          messages.push_back(member.collect);
-    return buildServerPart(module, parts, part, ops, messages, name);
+    return buildServerPart(module, parts, part, opsOf.lookup(part), messagesOf[part], name);
   }
 
   func::FuncOp server;
@@ -371,10 +382,12 @@ private:
   std::string prefix;
   ServerProgram program;
   ServerParts parts;
-  DenseMap<Operation *, int> blockOf;        // by collect
-  std::vector<int> joined;                   // by block: an earlier one, or itself
-  llvm::StringMap<BlockArgument> argumentOf; // by slot
-  DenseMap<Value, int> updatedBy;            // part, of an argument
+  DenseMap<Operation *, int> blockOf;                   // by collect
+  std::vector<int> joined;                              // by block: an earlier one, or itself
+  llvm::StringMap<BlockArgument> argumentOf;            // by slot
+  DenseMap<Value, int> updatedBy;                       // part, of an argument
+  DenseMap<int, SmallVector<Operation *>> opsOf;        // by part
+  DenseMap<int, SmallVector<cs::CollectOp>> messagesOf; // by part
 };
 
 } // namespace

@@ -168,6 +168,7 @@ bool ServerBlock::sharesMessagesWith(const ServerBlock &other) const {
 }
 
 ServerBlocks::ServerBlocks(const StepCommunications &step, bool cuts) {
+  SymbolTableCollection symbols;
   for (Operation *op : step.all()) {
     auto send = dyn_cast<cs::SendOp>(op);
     if (!send)
@@ -178,7 +179,7 @@ ServerBlocks::ServerBlocks(const StepCommunications &step, bool cuts) {
       bySend[op] = block.get();
       blocks.push_back(std::move(block));
     }
-    int64_t &load = loads[cs::getServerOf(op)];
+    int64_t &load = loads[cs::getServerOf(op, &symbols)];
     if (llvm::AddOverflow(load, StepCosts::bytesOf(send.getValue()), load))
       load = INT64_MAX;
   }

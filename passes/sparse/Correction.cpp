@@ -180,6 +180,14 @@ int64_t sparse::passesOfCorrection(const CorrectionRules &rules) {
          (rules.secondMoment > 0 ? 2 : 0);
 }
 
+/// Of the key of a sum of gradients, "a+b", the first, whose name may have a plus of its own; else what is before a plus.
+static StringRef firstOfSum(StringRef key, const llvm::StringSet<> &params) {
+  for (size_t at = key.find('+'); at != StringRef::npos; at = key.find('+', at + 1))
+    if (params.contains(key.take_front(at)))
+      return key.take_front(at);
+  return key.split('+').first;
+}
+
 LogicalResult sparse::checkNotCombined(func::FuncOp func, const llvm::StringSet<> &params) {
   for (Operation &op : func.front()) {
     StringRef key;
@@ -189,7 +197,7 @@ LogicalResult sparse::checkNotCombined(func::FuncOp func, const llvm::StringSet<
              gather && isa<FloatType>(gather.getValue().getType().getTensor().getElementType())) // no list
       key = gather.getKey();
     else if (auto reduce = dyn_cast<cs::AllReduceOp>(op); reduce && !params.contains(reduce.getKey()))
-      key = reduce.getKey().split('+').first;
+      key = firstOfSum(reduce.getKey(), params);
     if (params.contains(key))
       return op.emitOpError("is not corrected, being no all-reduce of one gradient: run --lower-sparse-comm "
                             "before --combine-collectives");

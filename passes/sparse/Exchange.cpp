@@ -29,8 +29,11 @@ NodeGradient::NodeGradient(cs::AllReduceOp op, unsigned devices)
     : combined(op.getValue()) {
   auto sum = place::sourceOf(combined).getDefiningOp<cs::FragmentOp>();
   parts.push_back(combined);
-  if (devices == 1 || !sum || sum.getLabel() != ("sum." + op.getKey()).str() ||
-      sum.getInputs().size() != devices || !sum->hasOneUse())
+  if (devices == 1 || !sum || sum.getInputs().size() != devices || !sum->hasOneUse())
+    return;
+  // Of what has only a cost, nothing but the label says what it is.
+  if (sum.hasBody() ? !place::combines(sum, op.getReduction())
+                    : sum.getOutputs().size() != 1 || sum.getLabel() != ("sum." + op.getKey()).str())
     return;
   SmallVector<Value> found(devices);
   for (Value input : sum.getInputs()) {

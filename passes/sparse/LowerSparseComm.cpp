@@ -19,6 +19,7 @@
 #include "passes/sparse/FuseExchanges.h"
 #include "passes/sparse/Policy.h"
 #include "passes/sparse/Predict.h"
+#include "passes/sparse/RankStates.h"
 #include "passes/sparse/Regions.h"
 #include "passes/sparse/ServerLists.h"
 #include "passes/support/Module.h"
@@ -337,7 +338,7 @@ private:
       return success();
     for (Operation *user : op.getResult().getUsers())
       if (auto fragment = dyn_cast<cs::FragmentOp>(user);
-          fragment && fragment.getLabel() == ("correct." + op.getKey()).str())
+          fragment && readsMoments(fragment, op.getKey()))
         return success();
     NodeGradient gradient(op, static_cast<unsigned>(cluster.getDevices()));
     return correctDense(func, op, gradient, cluster,

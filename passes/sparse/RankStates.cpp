@@ -100,3 +100,14 @@ void RankStates::addResults() {
     (void)func.insertResult(func.getNumResults(), state.next.getType(), attrs);
   }
 }
+
+bool sparse::readsMoments(cs::FragmentOp fragment, StringRef key) {
+  auto func = fragment->getParentOfType<func::FuncOp>();
+  return llvm::any_of(fragment.getInputs(), [&](Value input) {
+    auto argument = dyn_cast<BlockArgument>(input);
+    if (!argument || argument.getOwner() != &func.front() || !func.getArgAttr(argument.getArgNumber(), cs::kPerRankAttr))
+      return false;
+    StringRef name = place::carriedName(func, argument.getArgNumber()).getValue();
+    return name == (key + ".velocity").str() || name == (key + ".squares").str();
+  });
+}

@@ -41,6 +41,9 @@ private:
   llvm::SmallVector<State> states;
 };
 
+/// Whether `fragment` reads the moments that a run before has given the gradient of `key`.
+bool readsMoments(cs::FragmentOp fragment, llvm::StringRef key);
+
 } // namespace commsched::sparse
 
 #endif // COMMSCHED_PASSES_SPARSE_RANKSTATES_H

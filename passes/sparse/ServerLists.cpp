@@ -279,9 +279,8 @@ LogicalResult sparse::sendLists(func::FuncOp func, const SentGradient &gradient,
 LogicalResult sparse::sendVelocity(func::FuncOp func, const SentGradient &gradient,
                                    const SelectionRules &rules) {
   Operation *at = gradient.first();
-  std::string label = "correct." + gradient.param;
   if (auto made = gradient.value.getDefiningOp<cs::FragmentOp>();
-      made && made.getLabel() == label) // done already
+      made && readsMoments(made, gradient.param)) // done already
     return success();
   RankStates states(func, at->getLoc(), gradient.param);
   FailureOr<Moments> moments =
@@ -290,7 +289,7 @@ LogicalResult sparse::sendVelocity(func::FuncOp func, const SentGradient &gradie
     return failure();
   OpBuilder builder(at);
   RankedTensorType type = gradient.type();
-  FragmentMaker maker(builder, at->getLoc(), label,
+  FragmentMaker maker(builder, at->getLoc(), "correct." + gradient.param,
                       {gradient.value, moments->velocity}, {type, type},
                       2 * type.getNumElements(),
                       passesOfCorrection(rules.correction) *

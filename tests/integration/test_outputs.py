@@ -107,9 +107,38 @@ def test_links_stay_and_modes_are_the_umasks(linear, linear_data, tmp_path, how)
         for file, name, *arguments in (("level 2", "cs-opt", "--cs-all-reduce-pipeline", EXAMPLES / "linear.mlir", "-o"),
                                        ("plan", "cs-translate", "--mlir-to-plan", folder / "far/level 2", "-o"),
                                        ("values after", "cs-opt", EXAMPLES / "linear.mlir", *interpreting)):
-            (folder / "far" / file).touch(mode=0o600)
             call(name, *arguments, place(file))
             assert (folder / "near" / file).is_symlink() and stat.S_IMODE((folder / "far" / file).stat().st_mode) == 0o666 & ~mask, file
+
+
+@pytest.mark.parametrize("link", ["/proc/self/fd/1", "loop"])
+def test_links_of_compilers_that_lead_to_no_file(tmp_path, link):
+    """What a shell has led standard output to goes on; of a circle of links, the error says so. Neither link is replaced."""
+    (tmp_path / "loop").symlink_to(link)
+    with open(tmp_path / "all", "wb") as all_of_it:
+        all_of_it.write(b"before\n")
+        all_of_it.flush()
+        done = subprocess.run([tool("cs-opt"), EXAMPLES / "linear.mlir", "-o", tmp_path / "loop"], stdout=all_of_it, stderr=subprocess.PIPE, text=True,
+                              timeout=TIME_LIMIT, check=False)
+        all_of_it.write(b"behind\n")
+    assert os.readlink(tmp_path / "loop") == link and sorted(os.listdir(tmp_path)) == ["all", "loop"]
+    found = (tmp_path / "all").read_bytes()
+    assert found.startswith(b"before\n") and found.endswith(b"behind\n")
+    if link == "loop":
+        assert done.returncode == 1 and done.stderr == f"error: cannot open output file '{tmp_path}/loop': Too many levels of symbolic links\n"
+    else:
+        assert done.returncode == 0 and b"func.func @step" in found, done.stderr
+
+
+def test_names_of_folders_are_no_patterns(tmp_path):
+    """Of those that temporary files are in, as of those that are written to."""
+    folder = tmp_path / "50% of %%%%"
+    folder.mkdir()
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    for name, *arguments in (("cs-opt", "--cs-all-reduce-pipeline", EXAMPLES / "linear.mlir", "-o", folder / "level 2"),
+                             ("cs-translate", "--mlir-to-plan", folder / "level 2", "-o", folder / "plan")):
+        subprocess.run([tool(name), *map(str, arguments)], check=True, timeout=TIME_LIMIT, env=environment)
+    assert sorted(os.listdir(folder)) == ["level 2", "plan"]
 
 
 @HOW

@@ -141,20 +141,40 @@ func.func @step() attributes {cs.step, cs.schedule = #cs.schedule<policy = "", p
 
 // -----
 
-// expected-error @+1 {{'cs.reduction' belongs on the function with 'cs.step'}}
-func.func @step() attributes {cs.reduction = #cs<reduction sum>} { return }
+// expected-error @+1 {{'cs.gradient_reduction' belongs on the function with 'cs.step'}}
+func.func @step() attributes {cs.gradient_reduction = #cs<reduction sum>} { return }
 
 // -----
 
-// expected-error @+1 {{'cs.reduction' must be #cs<reduction sum>, got: #cs<reduction mean>}}
-func.func @step() attributes {cs.step, cs.reduction = #cs<reduction mean>} { return }
+// expected-error @+1 {{'cs.gradient_reduction' must be #cs<reduction sum>, got: #cs<reduction mean>}}
+func.func @step() attributes {cs.step, cs.gradient_reduction = #cs<reduction mean>} { return }
 
 // -----
 
-// expected-error @+1 {{'cs.reduction' must be #cs<reduction sum>, got: "sum"}}
-func.func @step() attributes {cs.step, cs.reduction = "sum"} { return }
+// expected-error @+1 {{'cs.gradient_reduction' must be #cs<reduction sum>, got: "sum"}}
+func.func @step() attributes {cs.step, cs.gradient_reduction = "sum"} { return }
 
 // -----
 
-// expected-error @+1 {{'cs.reduction' belongs on a function of level 1 or 2, got argument 0 of type 'tensor<4xf32>'}}
-func.func @step(%x: tensor<4xf32> {cs.param = "x"}) attributes {cs.step, cs.reduction = #cs<reduction sum>} { return }
+// expected-error @+1 {{'cs.gradient_reduction' belongs on a function of level 1 or 2, got argument 0 of type 'tensor<4xf32>'}}
+func.func @step(%x: tensor<4xf32> {cs.param = "x"}) attributes {cs.step, cs.gradient_reduction = #cs<reduction sum>} { return }
+
+// -----
+
+// expected-error @+1 {{'cs.devices' must be an i64 of 2 to 64, got: 1 : i64}}
+func.func @step() attributes {cs.step, cs.devices = 1 : i64} { return }
+
+// -----
+
+// expected-error @+1 {{'cs.devices' must be an i64 of 2 to 64, got: 2 : i32}}
+func.func @step() attributes {cs.step, cs.devices = 2 : i32} { return }
+
+// -----
+
+// expected-error @+1 {{'cs.devices' belongs on the function with 'cs.step'}}
+func.func @eval() attributes {cs.devices = 2 : i64} { return }
+
+// -----
+
+// expected-error @+1 {{'cs.devices' belongs on a function of level 1 or 2, got argument 0 of type 'tensor<4xf32>'}}
+func.func @step(%x: tensor<4xf32> {cs.param = "x"}) attributes {cs.step, cs.devices = 2 : i64} { return }

@@ -67,7 +67,7 @@ def stateful():
 @pytest.mark.parametrize("pipeline", ["--cs-all-reduce-pipeline", "--cs-parameter-server-pipeline"])
 def test_what_becomes_of_gradients(tmp_path, pipeline, reduction):
     """The plan says it: with the other one the same plan is wrong."""
-    module, mark = tmp_path / "step.mlir", "cs.reduction = #cs<reduction sum>, "
+    module, mark = tmp_path / "step.mlir", "cs.gradient_reduction = #cs<reduction sum>, "
     module.write_text(stateful())
     lowered = subprocess.run([tool("cs-opt"), f"{pipeline}=reduction={reduction}", module], text=True, capture_output=True, check=True).stdout
     assert (mark in lowered) == (reduction == "sum")

@@ -233,3 +233,91 @@ func.func @step(%w: !cs.placed<tensor<2xf32>, device 0> {cs.param = "w"}, %x: !c
     -> (!cs.placed<tensor<2xf32>, device 0> {cs.updates = "w"}) attributes {cs.step, cs.global_batch = 8 : i64} {
   return %w : !cs.placed<tensor<2xf32>, device 0>
 }
+
+// -----
+
+module {
+  cs.cluster @lab nodes = 1 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+      intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+  func.func @eval(%w: !cs.placed<tensor<8xf32>, device 0> {cs.param = "w"}) -> (!cs.placed<tensor<8xf32>, device 0> {cs.updates = "w"}) {
+    return %w : !cs.placed<tensor<8xf32>, device 0>
+  }
+  module @inner {
+    // expected-error @+1 {{must not be in a module inside of another one: a plan is of one module}}
+    func.func @step(%w: !cs.placed<tensor<8xf32>, device 0> {cs.param = "w"}) -> (!cs.placed<tensor<8xf32>, device 0> {cs.updates = "w"})
+        attributes {cs.step} {
+      return %w : !cs.placed<tensor<8xf32>, device 0>
+    }
+  }
+}
+
+// -----
+
+// What MLIR has left out.
+cs.cluster @lab nodes = 1 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+func.func @step(%w: !cs.placed<tensor<8xf32>, device 0> {cs.param = "w"}) -> (!cs.placed<tensor<8xf32>, device 0> {cs.updates = "w"})
+    attributes {cs.step} {
+  %n = cs.fragment "f" on 0 (%w) : (!cs.placed<tensor<8xf32>, device 0>) -> !cs.placed<tensor<8xf32>, device 0> {
+  ^bb0(%x: tensor<8xf32>):
+    // expected-error @+1 {{has no values: the module has none by the name of dense_resource<__elided__> : tensor<8xf32>}}
+    %c = arith.constant dense_resource<__elided__> : tensor<8xf32>
+    %y = arith.addf %x, %c : tensor<8xf32>
+    cs.return %y : tensor<8xf32>
+  }
+  return %n : !cs.placed<tensor<8xf32>, device 0>
+}
+
+// -----
+
+cs.cluster @lab nodes = 1 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+func.func @step(%w: !cs.placed<tensor<8xf32>, device 0> {cs.param = "w"}) -> (!cs.placed<tensor<8xf32>, device 0> {cs.updates = "w"})
+    attributes {cs.step} {
+  %n = cs.fragment "f" on 0 (%w) : (!cs.placed<tensor<8xf32>, device 0>) -> !cs.placed<tensor<8xf32>, device 0> {
+  ^bb0(%x: tensor<8xf32>):
+    // expected-error @+1 {{rounds upward, but fragments to_nearest_even}}
+    %h = arith.truncf %x upward : tensor<8xf32> to tensor<8xf16>
+    %y = arith.extf %h : tensor<8xf16> to tensor<8xf32>
+    cs.return %y : tensor<8xf32>
+  }
+  return %n : !cs.placed<tensor<8xf32>, device 0>
+}
+
+// -----
+
+cs.cluster @lab nodes = 1 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+func.func @step(%w: !cs.placed<tensor<8xf32>, device 0> {cs.param = "w"}) -> (!cs.placed<tensor<8xf32>, device 0> {cs.updates = "w"})
+    attributes {cs.step} {
+  %n = cs.fragment "f" on 0 (%w) : (!cs.placed<tensor<8xf32>, device 0>) -> !cs.placed<tensor<8xf32>, device 0> {
+  ^bb0(%x: tensor<8xf32>):
+    // expected-error @+1 {{cannot be compiled in a fragment: what it does to memory cannot be checked}}
+    %y = scf.forall (%i) in (8) shared_outs(%o = %x) -> (tensor<8xf32>) {
+      %s = tensor.extract_slice %x[%i] [1] [1] : tensor<8xf32> to tensor<1xf32>
+      scf.forall.in_parallel {
+        tensor.parallel_insert_slice %s into %o[%i] [1] [1] : tensor<1xf32> into tensor<8xf32>
+      }
+    }
+    cs.return %y : tensor<8xf32>
+  }
+  return %n : !cs.placed<tensor<8xf32>, device 0>
+}
+
+// -----
+
+// One error of what LLVM's IR cannot have.
+cs.cluster @lab nodes = 1 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+func.func @step(%w: !cs.placed<tensor<4xf32>, device 0> {cs.param = "w"}) -> (!cs.placed<tensor<4xf32>, device 0> {cs.updates = "w"})
+    attributes {cs.step} {
+  %n = cs.fragment "f" on 0 (%w) : (!cs.placed<tensor<4xf32>, device 0>) -> !cs.placed<tensor<4xf32>, device 0> {
+  ^bb0(%x: tensor<4xf32>):
+    // expected-error @+1 {{raw data size does not match element type size}}
+    %c = arith.constant dense_resource<blob> : tensor<4xf32>
+    %y = arith.addf %x, %c : tensor<4xf32>
+    cs.return %y : tensor<4xf32>
+  }
+  return %n : !cs.placed<tensor<4xf32>, device 0>
+}
+{-# dialect_resources: { builtin: { blob: "0x040000000000803f" } } #-}

@@ -11,6 +11,20 @@
 // RUN: cs-opt --schedule-comm --overlap-rpc-memcpy=mode=in-line %s -o %t3
 // RUN: cs-opt --overlap-rpc-memcpy=mode=in-line %t3 -o %t4
 // RUN: cmp %t3 %t4
+// But not for what it can do no more: a bound that the first had not, or a smaller one, and other copies.
+// RUN: cs-opt --schedule-comm --overlap-rpc-memcpy %s -o %t5
+// RUN: cs-opt --overlap-rpc-memcpy %t5 -o %t6
+// RUN: cmp %t5 %t6
+// RUN: not cs-opt --overlap-rpc-memcpy=staging-bytes=64 %t5 2>&1 | FileCheck %s --check-prefix=UNBOUND
+// RUN: not cs-opt --overlap-rpc-memcpy=staging-bytes=15 %t1 2>&1 | FileCheck %s --check-prefix=SMALLER
+// RUN: cs-opt --overlap-rpc-memcpy=staging-bytes=16 %t1 -o %t2
+// RUN: cmp %t1 %t2
+// RUN: not cs-opt --overlap-rpc-memcpy=mode=in-line %t1 2>&1 | FileCheck %s --check-prefix=OVERLAPS
+// RUN: not cs-opt --overlap-rpc-memcpy %t3 2>&1 | FileCheck %s --check-prefix=STANDS
+// UNBOUND: error: 'cs.start' op is staged already, without a bound: give staging-bytes to the first --overlap-rpc-memcpy
+// SMALLER: error: 'cs.start' op is staged already, in bytes up to 16, beyond staging-bytes, 15: give it to the first --overlap-rpc-memcpy
+// OVERLAPS: error: 'cs.start' op is staged already, by copies that overlap: give mode to the first --overlap-rpc-memcpy
+// STANDS: error: 'cs.start' op is staged already, by copies in line: give mode to the first --overlap-rpc-memcpy
 // Before or behind the expansion of collectives.
 // RUN: cs-opt --schedule-comm --overlap-rpc-memcpy --expand-collectives --verify-distributed %s | FileCheck %s --check-prefix=EXPANDED
 // RUN: cs-opt --schedule-comm --expand-collectives --overlap-rpc-memcpy --verify-distributed %s | FileCheck %s --check-prefix=EXPANDED

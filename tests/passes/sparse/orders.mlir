@@ -4,6 +4,8 @@
 // What other passes have made something else of would go without momentum: it is refused.
 
 // RUN: not cs-opt --insert-dist-comm --combine-collectives --lower-sparse-comm=momentum=0.5 %s 2>&1 | FileCheck %s --check-prefix=SUM
+// RUN: sed 's/"p"/"p+p"/g' %s > %t.plus.mlir
+// RUN: not cs-opt --insert-dist-comm --combine-collectives --lower-sparse-comm=momentum=0.5 %t.plus.mlir 2>&1 | FileCheck %s --check-prefix=SUM
 // RUN: cs-opt --insert-dist-comm --lower-sparse-comm=momentum=0.5 --combine-collectives %s | FileCheck %s
 // RUN: cs-opt --insert-dist-comm --combine-collectives --lower-sparse-comm="density=0.5 min-elements=1" %s -o /dev/null
 // RUN: sed 's/devices = 1/devices = 2/; s/mbit_per_s = 80000/mbit_per_s = 1/; s/4xf32/64xf32/g' %s > %t.two.mlir
