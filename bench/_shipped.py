@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Schedules as users get them, for benchmarks: profiles of models as programs, compiled
 by cs-opt with its defaults, and what schedule_driver says of what cs-opt wrote."""
+import collections
 import json
 import os
 import pathlib
@@ -30,15 +31,20 @@ def importer(path):
 
 
 def profiles(paths):
-    """{name: file} of the profiles among files and in folders, whatever is below them. A
-    model that several files have is named after its folder too."""
+    """{name: file} of the profiles among files and in folders, whatever is below them. A model that several files have is
+    named after its folder too, and what is still the same by the whole name of the file, or its path."""
     found = []
     for path in map(pathlib.Path, paths):
         files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
         found += [file for file in files if importer(file)]
-    stems = [file.name.split(".")[0] for file in found]
-    return {stem if stems.count(stem) == 1 else f"{stem}.{file.parent.name}": file
-            for stem, file in zip(stems, found)}
+    found = list(dict.fromkeys(found))
+    names = {}
+    for spell in (lambda file: file.name.split(".")[0], lambda file: f"{file.name.split('.')[0]}.{file.parent.name}",
+                  lambda file: f"{file.name}.{file.parent.name}", str):
+        left = [file for file in found if file not in names]
+        times = collections.Counter(map(spell, left))
+        names |= {file: spell(file) for file in left if times[spell(file)] == 1 and spell(file) not in names.values()}
+    return {names[file]: file for file in found}
 
 
 def program(path):

@@ -75,6 +75,9 @@ def main():
     parser.add_argument("--keep", type=pathlib.Path, help="write all cases to this file, a line of JSON each")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="cases at once")
     arguments = parser.parse_args()
+    for path in arguments.paths:
+        if not path.exists():
+            parser.error(f"there is no file or folder {path}")
     arguments.rates = arguments.rates or ((1, 10, 40) if arguments.quick else RATES)
     arguments.workers = arguments.workers or ((4, 64) if arguments.quick else WORKERS)
     folder = tempfile.TemporaryDirectory()
@@ -154,4 +157,7 @@ def report(rows, arguments):
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except RuntimeError as error:  # of a tool, which names the file
+        raise SystemExit(f"schedule_table: {error}") from None

@@ -188,6 +188,15 @@ LogicalResult ProblemCommunicationOp::verify() {
   if (auto tail = static_cast<int64_t>(getTail()); tail < 0 || tail > getStageBytes().back())
     return emitOpError() << "tail must be 0 to " << getStageBytes().back()
                          << " bytes, those of the last link, got: " << tail;
+  if (Attribute value = (*this)->getAttr("cs.avoidable_bytes")) {
+    auto avoidable = dyn_cast<DenseI64ArrayAttr>(value);
+    bool fits = avoidable && static_cast<size_t>(avoidable.size()) == getLinks().size();
+    for (size_t i = 0; fits && i < getLinks().size(); ++i)
+      fits = avoidable[i] >= 0 && avoidable[i] <= getStageBytes()[i];
+    if (!fits)
+      return emitOpError() << "cs.avoidable_bytes must be an array<i64> of 0 to the bytes of each of "
+                           << getLinks().size() << " links, got: " << value;
+  }
   for (auto [consumer, next] : llvm::zip_equal(getConsumers(), getNextStep()))
     for (Value producer : getProducers())
       if (!next && !isBefore(producer.getDefiningOp(), consumer.getDefiningOp()))

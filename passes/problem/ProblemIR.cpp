@@ -16,6 +16,8 @@ using namespace commsched;
 /// A unit attribute of a link: schedule::Link::creditUntilSent.
 static constexpr llvm::StringLiteral kCreditUntilSent("cs.credit_until_sent");
 /// Integers: schedule::Link::packetBytes, aheadBytes and peers.
+/// Of a communication: schedule::Stage::avoidableBytes, where that is not 0.
+static constexpr llvm::StringLiteral kAvoidableBytes("cs.avoidable_bytes");
 static constexpr llvm::StringLiteral kPacketBytes("cs.packet_bytes"), kAheadBytes("cs.ahead_bytes"),
     kPeers("cs.peers");
 
@@ -70,6 +72,9 @@ schedule::Communication readCommunication(cs::ProblemCommunicationOp op,
                        op.getAvoidableLatencyNs(), op.getUpdateNs()))
     communication.stages.push_back(
         {parts.indexOf(link), bytes, overhead, latency, update, less, earlier});
+  if (auto avoidable = op->getAttrOfType<DenseI64ArrayAttr>(kAvoidableBytes))
+    for (auto [stage, bytes] : llvm::zip(communication.stages, avoidable.asArrayRef()))
+      stage.avoidableBytes = bytes;
   communication.divisible = !op.getIndivisible();
   communication.kind = static_cast<unsigned>(op.getKind());
   communication.tail = static_cast<int64_t>(op.getTail());
@@ -82,7 +87,7 @@ writeCommunication(OpBuilder &builder, Location location,
                    llvm::ArrayRef<Value> links, llvm::ArrayRef<Value> computes) {
   llvm::SmallVector<Value> producers, consumers, through;
   llvm::SmallVector<bool> nextStep;
-  llvm::SmallVector<int64_t> bytes, overheads, latencies, less, earlier, updates;
+  llvm::SmallVector<int64_t> bytes, overheads, latencies, less, earlier, updates, fewer;
   for (unsigned producer : communication.producers)
     producers.push_back(computes[producer]);
   for (const schedule::Consumer &consumer : communication.consumers) {
@@ -96,9 +101,10 @@ writeCommunication(OpBuilder &builder, Location location,
     latencies.push_back(stage.latency);
     less.push_back(stage.avoidableOverhead);
     earlier.push_back(stage.avoidableLatency);
+    fewer.push_back(stage.avoidableBytes);
     updates.push_back(stage.update);
   }
-  return cs::ProblemCommunicationOp::create(
+  auto op = cs::ProblemCommunicationOp::create(
       builder, location, builder.getNoneType(),
       builder.getStringAttr(communication.name),
       builder.getI64IntegerAttr(communication.bytes), producers, consumers, through,
@@ -109,6 +115,9 @@ writeCommunication(OpBuilder &builder, Location location,
       builder.getI64IntegerAttr(communication.kind),
       communication.divisible ? UnitAttr() : builder.getUnitAttr(),
       builder.getI64IntegerAttr(communication.tail));
+  if (llvm::any_of(fewer, [](int64_t bytes) { return bytes != 0; }))
+    op->setAttr(kAvoidableBytes, builder.getDenseI64ArrayAttr(fewer));
+  return op;
 }
 
 /// Each where its producers are done, if those before it are written by then.

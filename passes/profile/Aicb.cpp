@@ -54,6 +54,12 @@ public:
     for (StringRef line : lines)
       if (failed(readLayer(line)))
         return failure();
+    if (!gather.empty() && !scatters)
+      return text.error(gather) << "field " << kColumnNames[kWeightKind]
+                                << " must be NONE, ALLREDUCE or REDUCESCATTER where no gradient goes by REDUCESCATTER, got: '" << gather << "'";
+    if (gathers > 0)
+      emitWarning(text.atFile())
+          << "leaving out " << gathers << " all-gathers of new values: gradients are all-reduced, after which every rank has them";
     if (left > 0)
       emitWarning(text.atFile())
           << "leaving out " << left << " collectives within one replica of the "
@@ -68,6 +74,9 @@ private:
   const ProfileText &text;
   Profile profile;
   int64_t left = 0, leftBytes = 0;
+  bool scatters = false; ///< gradients, of which each rank then updates its part
+  int64_t gathers = 0;   ///< of new values behind that
+  StringRef gather;      ///< the first
 };
 
 LogicalResult WorkloadReader::readLayer(StringRef line) {
@@ -108,7 +117,11 @@ LogicalResult WorkloadReader::readLayer(StringRef line) {
   layer.forwardNs = times[kForwardTime];
   layer.backwardNs = times[kInputTime] + times[kWeightTime];
   StringRef kind = fields[kWeightKind];
-  if (kind == "ALLREDUCE" || kind == "REDUCESCATTER") {
+  if (kind == "ALLGATHER") {
+    if (gathers++ == 0)
+      gather = kind;
+  } else if (kind == "ALLREDUCE" || kind == "REDUCESCATTER") {
+    scatters |= kind == "REDUCESCATTER";
     FailureOr<int64_t> size = text.readFloatBytes(kColumnNames[kWeightBytes],
                                                   fields[kWeightBytes]);
     if (failed(size))

@@ -167,11 +167,12 @@ void CostReader::setLinks(cs::ClusterOp cluster, const plan::CalibratedLink &mea
   plan::CalibratedLink::Costs costs = measured.WithWork();
   auto link = cs::LinkAttr::get(module.getContext(), measured.mbit_per_s(), costs.latency_ns, costs.overhead_ns);
   cluster.setInterAttr(link);
-  // What a message costs at the link with others around it, and from node to node alone.
-  if (measured.least_overhead_ns < costs.overhead_ns)
-    cluster.setLeastOverheadNs(measured.least_overhead_ns);
-  if (measured.latency_ns < costs.latency_ns)
-    cluster.setLeastLatencyNs(measured.latency_ns);
+  // What a message costs at the link with others around it, and from node to node alone; nothing is left of another link.
+  auto least = [&](int64_t ns, int64_t of) {
+    return ns < of ? IntegerAttr::get(IntegerType::get(module.getContext(), 64), ns) : IntegerAttr();
+  };
+  cluster.setLeastOverheadNsAttr(least(measured.least_overhead_ns, costs.overhead_ns));
+  cluster.setLeastLatencyNsAttr(least(measured.latency_ns, costs.latency_ns));
   int64_t slowdown = 0;
   if (!slowdowns.empty()) {
     slowdown = plan::MedianOf(slowdowns.vec());

@@ -40,8 +40,21 @@ CollectiveCost commsched::halfOfAllReduce(StringRef algorithm, int64_t ranks,
   int64_t core = int64_t{1} << rounds;
   if (core == ranks)
     return {part(core), rounds, share(2)};
-  // Last, those that did not take part get all of it.
-  return {part(core) + bytes, rounds + 1, bytes};
+  // Last, those that did not take part get all of it. Each direction of a link has all of it once only: who stands in for
+  // another one gets it before, and sends it behind.
+  return {part(core) + bytes, rounds + 1, bytes, bytes - bytes / 2};
+}
+
+/// What an all-reduce takes at least, whatever --expand-collectives makes of its messages: so many messages of a link, one
+/// after the other, and latencies. Few bytes may go by another algorithm than the one that is counted. Where ranks are no power of
+/// two, one of them stands in for another, which is a message more.
+static CollectiveLeast leastOfAllReduce(StringRef algorithm, cs::Reduction reduction, int64_t ranks) {
+  if (algorithm == "ring")
+    return {2 * (ranks - 1), 2};
+  const int64_t rounds = llvm::Log2_64(ranks), folds = llvm::isPowerOf2_64(ranks) ? 0 : 1;
+  if (algorithm == "auto" && (reduction == cs::Reduction::sum || reduction == cs::Reduction::mean)) // recursive doubling
+    return {rounds + folds, std::min<int64_t>(2, rounds + folds)};
+  return {2 * rounds + folds, 2};
 }
 
 StepCosts::StepCosts(const StepCommunications &step, cs::ClusterOp cluster,
@@ -148,7 +161,15 @@ Stage StepCosts::message(unsigned link, CollectiveCost cost) const {
           latency * cost.rounds,
           /*update=*/0,
           avoidableOverhead * cost.rounds,
-          avoidableLatency * cost.rounds + least * std::max<int64_t>(0, cost.rounds - 1)};
+          avoidableLatency * cost.rounds + least * std::max<int64_t>(0, cost.rounds - 1),
+          cost.avoidableBytes};
+}
+
+/// Bounds count no more than `least` of it.
+Stage StepCosts::countingLess(Stage stage, CollectiveLeast least) const {
+  stage.avoidableOverhead = stage.overhead - (overhead - avoidableOverhead) * least.rounds;
+  stage.avoidableLatency = stage.latency - (latency - avoidableLatency) * least.latencies;
+  return stage;
 }
 
 int64_t StepCosts::copiesOf(Operation *message) const {
@@ -220,15 +241,19 @@ std::vector<Stage> StepCosts::stagesOf(Operation *op, Operation *pull,
   if (nccl && nccl->takes(op))
     return {nccl->stageOf(op, linkOf(problem, NcclLink::kName))};
   unsigned link = linkOf(problem, kInter);
-  if (!takesPart(op))
+  // Of what has no elements nothing is sent.
+  if (!takesPart(op) || ranksOf(op) < 2 || (op->getNumOperands() != 0 && bytesOf(op->getOperand(0)) == 0))
     return std::vector<Stage>(isa<cs::AllReduceOp>(op) ? 2 : 1, message(link, {0, 0}));
   const int64_t ranks = ranksOf(op);
   int64_t bytes = bytesOf(op->getOperand(0));
   if (isa<cs::AllGatherOp>(op))
     bytes = bytesOf(op->getResult(0));
   Stage half = message(link, halfOfAllReduce(algorithm, ranks, bytes));
-  if (isa<cs::AllReduceOp>(op))
-    return {half, half};
+  if (auto reduce = dyn_cast<cs::AllReduceOp>(op)) {
+    const CollectiveLeast least = leastOfAllReduce(algorithm, reduce.getReduction(), ranks);
+    return {countingLess(half, {least.rounds / 2, least.latencies - 1}),
+            countingLess(half, {least.rounds - least.rounds / 2, 1})};
+  }
   if (isa<cs::ReduceScatterOp, cs::AllGatherOp>(op))
     return {half};
   if (isa<cs::PairExchangeOp>(op))

@@ -50,6 +50,7 @@ private:
   int64_t ranksOf(mlir::Operation *collective) const;
   unsigned linkOf(schedule::Problem &problem, llvm::StringRef name);
   schedule::Stage message(unsigned link, CollectiveCost cost) const;
+  schedule::Stage countingLess(schedule::Stage stage, CollectiveLeast least) const;
   schedule::Stage messageTo(mlir::Operation *op, bool up,
                             schedule::Problem &problem);
   std::vector<schedule::Stage> rowsOf(mlir::Operation *op,

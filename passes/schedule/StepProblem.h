@@ -66,7 +66,13 @@ StepProblem buildStepProblem(const StepCommunications &communications,
 struct CollectiveCost {
   int64_t bytes;
   int64_t rounds;
-  int64_t tail = 0; ///< of an all-gather: bytes of its last round
+  int64_t tail = 0;           ///< of an all-gather: bytes of its last round
+  int64_t avoidableBytes = 0; ///< that no direction of the link of one rank carries
+};
+/// What a collective cannot do without: so many of its messages, and latencies.
+struct CollectiveLeast {
+  int64_t rounds;
+  int64_t latencies;
 };
 /// One half of an all-reduce of `bytes` bytes: reduce-scatter, or all-gather. The
 /// ring, or recursive halving and doubling where that is chosen.

@@ -84,11 +84,16 @@ bool Policy::asks() const {
 }
 
 std::optional<std::string> Policy::unusedRule(const llvm::StringSet<> &params) const {
-  for (const Rule &rule : rules)
-    if (llvm::none_of(params, [&](const auto &param) {
-          return rule.pattern.match(param.getKey());
-        }))
-      return rule.text;
+  // Of each parameter the first one that matches counts.
+  llvm::StringSet<> left = params;
+  for (const Rule &rule : rules) {
+    auto matches = [&](const auto &param) { return rule.pattern.match(param.getKey()); };
+    if (llvm::none_of(left, matches))
+      return rule.text + (llvm::any_of(params, matches) ? ", of whose parameters rules before it take all" : "");
+    for (const auto &param : params)
+      if (matches(param))
+        left.erase(param.getKey());
+  }
   return std::nullopt;
 }
 

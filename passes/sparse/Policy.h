@@ -61,7 +61,7 @@ public:
   /// Whether a density below 1 is asked for, if only by a rule.
   bool asks() const;
 
-  /// A rule that no parameter of these names matches, as it was given.
+  /// A rule that counts for no parameter of these names, as it was given, and why if it matches some.
   std::optional<std::string> unusedRule(const llvm::StringSet<> &params) const;
 
 private:

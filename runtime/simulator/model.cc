@@ -295,6 +295,7 @@ absl::StatusOr<Model> MakeModel(const PlanImage &image,
   model.period_ns = step->schedule().period_ns();
   model.bound_ns = step->schedule().bound_ns();
   model.any_order_bound_ns = step->schedule().any_order_bound_ns();
+  model.bound_assumes = step->schedule().bound_assumes();
   return model;
 }
 

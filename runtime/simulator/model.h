@@ -78,6 +78,7 @@ struct Model {
   std::vector<ModelServer> server;
   std::vector<RankClass> server_links;
   uint64_t period_ns = 0, bound_ns = 0, any_order_bound_ns = 0;
+  std::string bound_assumes;
 };
 
 absl::StatusOr<Model> MakeModel(const PlanImage &image,

@@ -16,6 +16,12 @@ constexpr size_t kMaxMinRanks = 64;
 
 bool Same(double a, double b) { return std::abs(a - b) <= 2 + 1e-6 * std::abs(a); }
 
+// Until times repeat: where one step in several is pushed, some of those.
+uint64_t MostSteps(const Model &model) {
+  constexpr uint64_t kMost = 4096;
+  return std::max(SimulationOptions::kMaxSteps, std::min(kMost, 4 * uint64_t(model.program->servers.merge)));
+}
+
 }  // namespace
 
 Simulation::Simulation(const Model &model, const SimulationOptions &options,
@@ -27,7 +33,7 @@ Simulation::Simulation(const Model &model, const SimulationOptions &options,
                 double(options.queue_ns),
                 model.classes.size() + model.server.size() > kMaxMinRanks},
                &events_, this),
-      calls_(options.steps != 0 ? options.steps : SimulationOptions::kMaxSteps) {
+      calls_(options.steps != 0 ? options.steps : MostSteps(model)) {
   const double burst = double(options.burst_bytes);
   // What a rank keeps for others is not counted.
   const core::MessageLimits limits{options.eager_bytes, ~size_t{0} / 2};
@@ -140,9 +146,9 @@ bool Simulation::Steady() {
   if (options_.steps != 0) return false;
   const size_t n = in_flight_done_;
   const auto step = [&](size_t i) { return double(ends_[i] - ends_[i - 1]); };
-  // What is merged is pushed once in so many steps.
-  const size_t most = std::max<size_t>(4, model_.program->servers.merge);
-  for (size_t p = 1; p <= most; ++p) {
+  // What is merged is pushed once in so many steps, and the others are alike.
+  const size_t merge = std::max<size_t>(1, model_.program->servers.merge), most = std::max<size_t>(4, merge);
+  for (size_t p = merge; p <= most; p += merge) {
     const size_t need = std::max<size_t>(2, p) + p;
     if (n < need + 1) return false;
     bool same = true;
@@ -235,7 +241,9 @@ SimulationResult Simulation::Result() {
   // Steps from + 1 .. n - 1 count.
   size_t from = 0;
   if (options_.steps == 0) {
-    from = period_ != 0 ? n - 1 - period_ : (n - 1) / 2;
+    const size_t half = n - 1 - (n - 1) / 2, merge = std::max<size_t>(1, model_.program->servers.merge);
+    const size_t whole = half < merge ? half : half - half % merge;
+    from = n - 1 - (period_ != 0 ? period_ : whole);
     result.steady = period_ != 0;
   }
   const double count = double(n - 1 - from);
@@ -281,6 +289,7 @@ SimulationResult Simulation::Result() {
   result.plan_period_ns = model_.period_ns;
   result.plan_bound_ns = model_.bound_ns;
   result.plan_any_order_bound_ns = model_.any_order_bound_ns;
+  result.plan_bound_assumes = model_.bound_assumes;
   return result;
 }
 

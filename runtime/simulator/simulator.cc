@@ -195,6 +195,9 @@ std::string SimulationText(const SimulationResult &r) {
       absl::StrAppend(&out, name, ms(double(bound)),
                       absl::StrFormat(" for the cluster of the plan, the step takes %.3f of it\n",
                                       r.step_ns / double(bound)));
+  // Such as compute that gets slower while links are busy, or other links than the plan's.
+  if (r.step_ns < 0.9999 * double(r.plan_bound_ns) && !r.plan_bound_assumes.empty())
+    absl::StrAppend(&out, "          it assumes ", r.plan_bound_assumes, ", of which not all is simulated here\n");
   constexpr size_t kMost = 16;
   for (size_t i = 0; i < std::min(kMost, r.ranks.size()); ++i) {
     const RankResult &rank = r.ranks[i];

@@ -117,6 +117,7 @@ struct SimulationResult {
   double seconds = 0;                     // that this took
   // What the plan says of itself; 0: nothing.
   uint64_t plan_period_ns = 0, plan_bound_ns = 0, plan_any_order_bound_ns = 0;
+  std::string plan_bound_assumes;  // of costs, for people
 };
 
 // Errors name the option, rank or instruction: kInvalidArgument for options that

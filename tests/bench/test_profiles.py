@@ -45,14 +45,17 @@ def test_finds_profiles_by_what_is_in_them(tmp_path):
     row = "\t".join(["layer", "-1", "1", "NONE", "0", "1", "NONE", "0", "1", "ALLREDUCE", "4", "1"])
     files = {"aicb/L7B.txt": f"HYBRID\n1\n{row}\n", "other/L7B.txt": f"HYBRID\n1\n{row}\n",
              "LICENSE.txt": "Apache\nLicense\n2.0\n", "list.csv": "comm_type,msg_size\n",
-             "deep/down/vgg16.graph.txt": "node1 -- Linear\n", "bert.0.et": "\n", "README.md": "1\n2\n3\n"}
+             "deep/down/vgg16.graph.txt": "node1 -- Linear\n", "bert.0.et": "\n", "ranks/net.0.et": "\n", "ranks/net.1.et": "\n",
+             "a/x/tiny.txt": f"HYBRID\n1\n{row}\n", "b/x/tiny.txt": f"HYBRID\n1\n{row}\n", "README.md": "1\n2\n3\n"}
     for name, text in files.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     found = _shipped.profiles([tmp_path])
     assert {name: str(path.relative_to(tmp_path)) for name, path in found.items()} == {
-        "L7B.aicb": "aicb/L7B.txt", "L7B.other": "other/L7B.txt", "bert": "bert.0.et", "vgg16": "deep/down/vgg16.graph.txt"}
+        "L7B.aicb": "aicb/L7B.txt", "L7B.other": "other/L7B.txt", "bert": "bert.0.et", "vgg16": "deep/down/vgg16.graph.txt",
+        "net.0.et.ranks": "ranks/net.0.et", "net.1.et.ranks": "ranks/net.1.et",
+        str(tmp_path / "a/x/tiny.txt"): "a/x/tiny.txt", str(tmp_path / "b/x/tiny.txt"): "b/x/tiny.txt"}
     assert [_shipped.importer(found[name]) for name in ("L7B.aicb", "bert", "vgg16")] == [
         "--import-aicb", "--chakra-to-mlir", "--import-pipedream"]
     assert _shipped.profiles([tmp_path / "aicb/L7B.txt"]) == {"L7B": tmp_path / "aicb/L7B.txt"}

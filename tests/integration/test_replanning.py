@@ -55,6 +55,19 @@ def test_one_worker_is_told_that_nothing_is_to_change(tmp_path, options, spawn):
         assert said == [f"cs-run: warning: {options} changes nothing with one worker, which sends nothing that could be sent by another plan"] * (nodes == 1)
 
 
+@pytest.mark.parametrize("spawn", [[], ["--spawn"]])
+@pytest.mark.parametrize("steps", ["1", "9", "3000"])
+def test_who_ends_before_a_plan_is_kept_is_told(tmp_path, first, steps, spawn):
+    plan, _ = first
+    other = compiled(tmp_path, "digits", 4, "solver")[1]
+    done = subprocess.run([tool("cs-run"), plan, *DATA[:-1], steps, *spawn, "--tune", other, "--tune-steps", "3"],
+                          capture_output=True, text=True, timeout=TIME_LIMIT)
+    assert done.returncode == 0, done.stderr
+    told = "warning: tuning: the run has ended before it was known which plan is the fastest" in done.stderr
+    kept = re.search(r"\w+ is kept after \d+ steps", done.stdout) is not None
+    assert told != kept and kept == (steps == "3000"), done.stdout + done.stderr
+
+
 @pytest.mark.parametrize("every", [1, 2, 3, 5, 7])
 def test_steps_take_as_long_where_the_model_is_evaluated_between(tmp_path, first, every):
     """After an evaluation the next steps are called at once, before one of them ends. None is done in a tenth of what all take on average."""

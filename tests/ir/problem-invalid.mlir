@@ -197,6 +197,15 @@ cs.problem @avoidable {
 
 // -----
 
+cs.problem @avoidable_bytes {
+  %l = cs.problem.link "l" bytes_per_second 1
+  %a = cs.problem.compute "a" ns 1
+  // expected-error @below {{cs.avoidable_bytes must be an array<i64> of 0 to the bytes of each of 1 links, got: array<i64: 2>}}
+  %v = cs.problem.communication "v" bytes 1 from (%a) through (%l) {cs.avoidable_bytes = array<i64: 2>}
+}
+
+// -----
+
 cs.problem @shared {
   // expected-error @below {{shared_ns must be 0 to 3, got: 4}}
   %a = cs.problem.compute "a" ns 3 shared_ns 4

@@ -66,19 +66,46 @@ def test_no_step_is_below_its_bound(tmp_path, seed):
     profile.write_text(random_profile(rng))
     program.write_text(call(tool("cs-translate"), "--import-aicb", profile))
     rate = rng.choice(list(PACKETS))
-    cluster.write_text(f"cs.cluster @nodes nodes = {rng.choice([2, 3, 4, 8])} devices = {rng.choice([1, 2, 4, 8])}"
+    cluster.write_text(f"cs.cluster @nodes nodes = {rng.choice([2, 3, 4, 6, 8])} devices = {rng.choice([1, 2, 4, 8])}"
                        f" device = <kind = cpu, gflops = 4000, gb_per_s = {rng.choice([5, 50, 500])}>"
                        f" intra = <mbit_per_s = {rate * rng.choice([2, 10, 50])}, latency_ns = 5000>"
                        f" inter = <mbit_per_s = {rate}, latency_ns = 20000, overhead_ns = {rng.choice([1, 20000])}>\n")
     pipeline, options = rng.choice([
-        ("all-reduce", f"hierarchical={rng.choice(['true', 'false'])} algorithm={rng.choice(['auto', 'ring'])}"),
-        ("parameter-server", f"servers={rng.randint(1, 3)} copies={rng.choice(['none', 'overlap'])}")])
+        ("all-reduce", f"hierarchical={rng.choice(['true', 'false'])} algorithm={rng.choice(['auto', 'ring', 'halving-doubling'])}"),
+        ("parameter-server", f"servers={rng.randint(1, 3)} copies={rng.choice(['none', 'overlap'])}"
+                             f" sync-mode={rng.choice(['sync', 'async', 'half-async merge=3'])}")])
     options = f"--cs-{pipeline}-pipeline=cluster={cluster} schedule={rng.choice(POLICIES)} {options}"
     call(tool("cs-opt"), program, options, "-o", schedule)
     call(tool("cs-translate"), "--mlir-to-plan", schedule, "-o", plan)
     call(tool("cs-run"), plan, "--simulate", "--metrics-json", result)
     bound, step = int(re.search(r"\bbound_ns = (\d+)", schedule.read_text())[1]), json.loads(result.read_text())["step_ns"]
     assert step >= bound * (1 - CLOCK), options
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_step_of_few_bytes_is_below_its_bound(tmp_path, seed):
+    """Where latencies and what a message costs are all: few bytes go by other algorithms than many do, on any number of nodes, and
+    steps of asynchronous servers wait for nobody."""
+    rng = random.Random(f"few bytes {seed}")
+    rows = [("l", -1, rng.randint(1, 20000), "NONE", 0, rng.randint(1, 20000), "NONE", 0, rng.randint(1, 20000), "ALLREDUCE",
+             4 * rng.choice([1, 3, 64, 1000, 5000]), rng.randint(1, 2000)) for _ in range(rng.randint(1, 6))]
+    (tmp_path / "step.txt").write_text("few bytes\n" + f"{len(rows)}\n" + "".join("\t".join(map(str, row)) + "\n" for row in rows))
+    (tmp_path / "step.mlir").write_text(call(tool("cs-translate"), "--import-aicb", tmp_path / "step.txt"))
+    (tmp_path / "cluster.mlir").write_text(
+        f"cs.cluster @nodes nodes = {rng.randint(2, 9)} devices = 1 device = <kind = cpu, gflops = 4000, gb_per_s = 50>"
+        f" intra = <mbit_per_s = 80000, latency_ns = 5000>"
+        f" inter = <mbit_per_s = {rng.choice([1000, 25000])}, latency_ns = {rng.choice([0, 1000, 50000, 1000000])},"
+        f" overhead_ns = {rng.choice([0, 1, 20000, 300000])}>\n")
+    pipeline, options = rng.choice([
+        ("all-reduce", f"algorithm={rng.choice(['auto', 'ring', 'halving-doubling'])}"),
+        ("parameter-server", f"servers={rng.randint(1, 3)} sync-mode={rng.choice(['sync', 'async', 'half-async merge=4'])}")])
+    options = f"--cs-{pipeline}-pipeline=cluster={tmp_path / 'cluster.mlir'} schedule={rng.choice(['solver', 'fifo', 'pace', 'p3'])} {options}"
+    call(tool("cs-opt"), tmp_path / "step.mlir", options, "-o", tmp_path / "schedule.mlir")
+    call(tool("cs-translate"), "--mlir-to-plan", tmp_path / "schedule.mlir", "-o", tmp_path / "step.plan")
+    call(tool("cs-run"), tmp_path / "step.plan", "--simulate", "--metrics-json", tmp_path / "result.json")
+    bound = int(re.search(r"\bbound_ns = (\d+)", (tmp_path / "schedule.mlir").read_text())[1])
+    step = json.loads((tmp_path / "result.json").read_text())["step_ns"]
+    assert step >= bound * (1 - CLOCK) - 10, options
 
 
 @pytest.mark.parametrize("policy", ["fifo", "wfbp", "fixed-buckets", "latency-hiding"])

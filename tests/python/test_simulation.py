@@ -102,6 +102,32 @@ def test_jitter_and_one_order(resnet, tmp_path):
     assert json.loads((tmp_path / "out.json").read_text())["step_ns"] == ordered.step_ns
 
 
+@pytest.mark.parametrize("merge", [2, 3, 4, 5, 7, 40])
+def test_steps_of_which_few_are_pushed_have_their_mean(tmp_path, merge):
+    """Between two pushes steps are alike, which is no end of the rhythm."""
+    program, cluster, schedule, plan = (tmp_path / name for name in ("step.mlir", "cluster.mlir", "schedule.mlir", "step.plan"))
+    program.write_text(call(tool("cs-translate"), "--import-aicb", ROOT / "examples/profiles/resnet50.txt"))
+    cluster.write_text(CLUSTER.format(nodes=2, rate=500))
+    call(tool("cs-opt"), program, f"--cs-parameter-server-pipeline=cluster={cluster} servers=2 sync-mode=half-async merge={merge} schedule=fifo", "-o", schedule)
+    call(tool("cs-translate"), "--mlir-to-plan", schedule, "-o", plan)
+    predicted, long = commsched.simulate(plan), commsched.simulate(plan, steps=4 * merge + 1)
+    assert predicted.step_ns == pytest.approx(long.step_ns, rel=0.02)
+    assert predicted.step_ns > 1.05 * predicted.compute_ns
+
+
+@pytest.mark.parametrize("slowdown", [0, 50])
+def test_a_step_below_its_bound_says_what_the_bound_assumes(tmp_path, slowdown):
+    """Compute that gets slower while links are busy, which is not simulated."""
+    program, cluster, schedule, plan = (tmp_path / name for name in ("step.mlir", "cluster.mlir", "schedule.mlir", "step.plan"))
+    program.write_text(call(tool("cs-translate"), "--import-aicb", ROOT / "examples/profiles/resnet50.txt"))
+    cluster.write_text(CLUSTER.format(nodes=2, rate=100000) + f"  slowdown_percent = {slowdown}\n")
+    call(tool("cs-opt"), program, f"--cs-all-reduce-pipeline=cluster={cluster} schedule=fifo", "-o", schedule)
+    call(tool("cs-translate"), "--mlir-to-plan", schedule, "-o", plan)
+    said, result = call(tool("cs-run"), plan, "--simulate"), commsched.simulate(plan)
+    assert (result.step_ns < 0.999 * result.bound_ns) == (slowdown != 0)
+    assert ("it assumes" in said) == ("while links are busy, 50 percent more" in said) == (slowdown != 0), said
+
+
 @pytest.mark.parametrize("options, message", [
     ({"bandwidth": -1}, "bandwidth must be a number above 0 and at most 1e+09, got: -1"),
     ({"workers": 0}, "workers must be a number of at least 1, got: 0"),

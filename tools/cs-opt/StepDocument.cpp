@@ -3,6 +3,7 @@
 
 #include "tools/cs-opt/StepDocument.h"
 
+#include "passes/schedule/solver/Bound.h"
 #include "passes/schedule/solver/Policy.h"
 #include "passes/schedule/solver/Timeline.h"
 
@@ -229,7 +230,7 @@ static report::WhatIf whatIf(std::string name, const Problem &problem,
   options.buckets = step.buckets;
   Solution solved = runPolicy(problem, step.policy, options);
   result.solved = solved.evaluation.period;
-  result.bound = solved.bound.period;
+  result.bound = step.stepsApart ? boundOfNodesApart(problem, *step.stepsApart).period : solved.bound.period;
   if (result.same >= kNever)
     result.same = 0;
   // The search is not exhaustive: what is there already counts, too.
@@ -259,7 +260,10 @@ static void addWhatIfs(report::Document &document, const ScheduledStep &step) {
   changed = step.problem;
   for (Communication &communication : changed.communications)
     for (Stage &stage : communication.stages)
-      stage.bytes = (stage.bytes + 1) / 2;
+      for (int64_t *bytes : {&stage.bytes, &stage.avoidableBytes})
+        *bytes = (*bytes + 1) / 2;
+  for (Communication &communication : changed.communications)
+    communication.tail = (communication.tail + 1) / 2;
   add("half the gradient bytes", changed, half);
   changed = step.problem;
   for (Communication &communication : changed.communications)
@@ -270,8 +274,10 @@ static void addWhatIfs(report::Document &document, const ScheduledStep &step) {
     }
   add("half the latency and overhead", changed, schedule);
   changed = step.problem;
-  for (schedule::Op &op : changed.ops)
+  for (schedule::Op &op : changed.ops) {
     op.duration = (op.duration + 1) / 2;
+    op.shared /= 2;
+  }
   add("compute twice as fast", changed, schedule);
 }
 

@@ -139,7 +139,7 @@ re-planning, on all ranks (docs/replanning.md)
                           run, and the plan that it begins with, and keeps the
                           fastest; files of rank 0. With --replan-folder
                           for events.json
-  --tune-steps N          of a trial, besides 5 that warm up (default 10)
+  --tune-steps N          of a trial, besides two that warm up (default 10)
 
 reports
   --metrics-every N       prints metrics every N steps (default: so that there

@@ -153,8 +153,9 @@ absl::Status RunTrainers(const Options &options,
   session_options.cuda_device = CudaDeviceOf(options);
   session_options.trace = trace;
   session_options.profile = profile;
+  auto kept = std::make_shared<std::atomic<bool>>(false);
   if (Replans(options)) {
-    auto replan = ReplanOptionsOf(options);
+    auto replan = ReplanOptionsOf(options, kept);
     if (!replan.ok()) return replan.status();
     session_options.replan = *std::move(replan);
   }
@@ -193,6 +194,7 @@ absl::Status RunTrainers(const Options &options,
       stop->Request(signal);
   });
   absl::Status status = Train(options, session->get(), stop.get());
+  if (status.ok() && !*kept) WarnOfNoneKept(options);
   // Before the peers can see that this rank is gone.
   if (!status.ok() && options.spawned) WriteReport(options.report, status);
   running->Finish();

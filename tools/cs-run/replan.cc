@@ -6,10 +6,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -46,9 +48,10 @@ absl::Status CheckMeasures(const char *option, const Options &o) {
 }
 
 // Rank 0 tells people, and writes it to the folder.
-std::function<void(const ReplanEvent &)> Told(const Options &options) {
+std::function<void(const ReplanEvent &)> Told(const Options &options, std::shared_ptr<std::atomic<bool>> kept) {
   if (options.rank > 0) return nullptr;
-  return [folder = options.replan_folder, tunes = !options.tune.empty()](const ReplanEvent &event) {
+  return [folder = options.replan_folder, tunes = !options.tune.empty(), kept = std::move(kept)](const ReplanEvent &event) {
+    if (kept != nullptr && event.kind == ReplanEvent::kKept) *kept = true;
     if (!folder.empty()) Append(folder, runtime::ToJson(event) + "\n");
     const bool bad = event.kind == ReplanEvent::kGivenUp;
     // Every trial is a change; what came of them is one line.
@@ -102,7 +105,12 @@ absl::Status CheckReplan(const Options &options, const runtime::PlanImage &image
   return absl::Status(status.code(), absl::StrCat(options.tune.empty() ? "--replan: " : "--tune: ", status.message()));
 }
 
-absl::StatusOr<runtime::ReplanOptions> ReplanOptionsOf(const Options &options) {
+void WarnOfNoneKept(const Options &options) {
+  if (!options.tune.empty() && options.rank <= 0)
+    std::fprintf(stderr, "cs-run: warning: tuning: the run has ended before it was known which plan is the fastest: the choice takes more steps\n");
+}
+
+absl::StatusOr<runtime::ReplanOptions> ReplanOptionsOf(const Options &options, std::shared_ptr<std::atomic<bool>> kept) {
   if (!options.tune.empty()) {
     runtime::PlanTunerOptions tuned;
     if (options.tune_steps != 0) tuned.steps = options.tune_steps;
@@ -113,7 +121,7 @@ absl::StatusOr<runtime::ReplanOptions> ReplanOptionsOf(const Options &options) {
     auto replan = runtime::TunePlans(tuned);
     if (!replan.ok())
       return absl::Status(replan.status().code(), absl::StrCat("--tune: ", replan.status().message()));
-    replan->on_event = Told(options);
+    replan->on_event = Told(options, std::move(kept));
     return replan;
   }
   runtime::PlanningCommandOptions command;
@@ -126,7 +134,7 @@ absl::StatusOr<runtime::ReplanOptions> ReplanOptionsOf(const Options &options) {
   replan.every = options.replan_every;
   replan.when_off_percent = options.replan_when_off;
   if (options.replan_window != 0) replan.window = options.replan_window;
-  replan.on_event = Told(options);
+  replan.on_event = Told(options, nullptr);
   return replan;
 }
 

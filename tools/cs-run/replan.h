@@ -3,6 +3,9 @@
 #ifndef COMMSCHED_TOOLS_CS_RUN_REPLAN_H
 #define COMMSCHED_TOOLS_CS_RUN_REPLAN_H
 
+#include <atomic>
+#include <memory>
+
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "runtime/loading/plan_loader.h"
@@ -20,8 +23,10 @@ absl::Status CheckReplan(const Options &options, const runtime::PlanImage &image
 inline bool Replans(const Options &options) { return !options.replan.empty() || !options.tune.empty(); }
 
 // As the options say, of such a run. Rank 0 prints what happens, and writes it to the folder, if
-// one is given: events.json, an object on each line.
-absl::StatusOr<runtime::ReplanOptions> ReplanOptionsOf(const Options &options);
+// one is given: events.json, an object on each line. `kept` becomes true once --tune has chosen.
+absl::StatusOr<runtime::ReplanOptions> ReplanOptionsOf(const Options &options, std::shared_ptr<std::atomic<bool>> kept);
+// Of a run that has ended before.
+void WarnOfNoneKept(const Options &options);
 
 }  // namespace commsched::run
 

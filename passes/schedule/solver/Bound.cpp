@@ -33,7 +33,8 @@ Problem least(Problem problem) {
     for (Stage &stage : communication.stages) {
       stage.overhead -= stage.avoidableOverhead;
       stage.latency -= stage.avoidableLatency;
-      stage.avoidableOverhead = stage.avoidableLatency = 0;
+      stage.bytes -= stage.avoidableBytes;
+      stage.avoidableOverhead = stage.avoidableLatency = stage.avoidableBytes = 0;
     }
   return problem;
 }
@@ -54,7 +55,7 @@ Bound boundOfTotals(const Problem &problem) {
   for (const Communication &communication : problem.communications) {
     bool first = kinds.emplace(communication.kind, true).second;
     for (const Stage &stage : communication.stages) {
-      bytes[stage.link] += stage.bytes;
+      bytes[stage.link] += stage.bytes - stage.avoidableBytes;
       if (first)
         overhead[stage.link] += stage.overhead - stage.avoidableOverhead;
     }
@@ -208,7 +209,7 @@ Problem asGiven(Problem problem) {
   }
   for (Communication &communication : problem.communications)
     for (Stage &stage : communication.stages)
-      stage.avoidableOverhead = stage.avoidableLatency = 0;
+      stage.avoidableOverhead = stage.avoidableLatency = stage.avoidableBytes = 0;
   return problem;
 }
 
@@ -225,6 +226,16 @@ Bound boundOfOrder(const Problem &given,
                   "communication", *relaxation.critical);
   raise(bound, relaxation.period, why);
   return bound;
+}
+
+Bound boundOfNodesApart(const Problem &given, int64_t steps) {
+  Problem problem = least(given);
+  for (Communication &communication : problem.communications)
+    for (Stage &stage : communication.stages) {
+      stage.bytes /= steps;
+      stage.overhead /= steps;
+    }
+  return boundOfTotals(problem);
 }
 
 Bound boundOfAnyOrder(const Problem &given) {

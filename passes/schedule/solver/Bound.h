@@ -28,6 +28,11 @@ struct Bound {
 Bound boundOfOrder(const Problem &problem,
                    const std::vector<std::vector<unsigned>> &order);
 
+/// For nodes that do not wait for each other (asynchronous servers), of which each sends what is in the problem in one of
+/// `steps` steps: of the totals alone, of compute and of the bytes on each link. What a node waits for depends on when the others
+/// send, and in the steps between on nothing.
+Bound boundOfNodesApart(const Problem &problem, int64_t steps);
+
 /// For any order of the ops that the problem allows. Weaker, also than
 /// boundOfOrder of the best order.
 Bound boundOfAnyOrder(const Problem &problem);

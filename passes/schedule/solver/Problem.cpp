@@ -66,8 +66,9 @@ Error checkStages(const Problem &problem, const Communication &communication,
     if (stage.bytes < 0 || stage.overhead < 0 || stage.latency < 0 || stage.update < 0)
       return name + ": bytes, overhead, latency and update of a stage must not be negative";
     if (stage.avoidableOverhead < 0 || stage.avoidableOverhead > stage.overhead ||
-        stage.avoidableLatency < 0 || stage.avoidableLatency > stage.latency)
-      return name + ": what is avoidable must be 0 to the overhead or latency that it is of";
+        stage.avoidableLatency < 0 || stage.avoidableLatency > stage.latency ||
+        stage.avoidableBytes < 0 || stage.avoidableBytes > stage.bytes)
+      return name + ": what is avoidable must be 0 to the overhead, latency or bytes that it is of";
     if (stage.bytes > kMaxStepBytes - bytes)
       return name + ": links carry more bytes in a step than can be counted";
     bytes += stage.bytes;

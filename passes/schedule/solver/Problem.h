@@ -67,6 +67,8 @@ struct Stage {
   /// Of overhead and latency, what a message may not cost in a run, as where a link that
   /// is busy hides it. Schedules are judged with all of it, bounds with none.
   Time avoidableOverhead = 0, avoidableLatency = 0;
+  /// And of the bytes, what another node carries instead of the one that is waited for.
+  int64_t avoidableBytes = 0;
   bool operator==(const Stage &) const = default;
 };
 

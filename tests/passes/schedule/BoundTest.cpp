@@ -206,6 +206,8 @@ Problem withAvoidable(Problem problem, std::mt19937 &random, bool allOverhead) {
       stage.avoidableOverhead =
           allOverhead ? stage.overhead : known->second.first % (stage.overhead + 1);
       stage.avoidableLatency = known->second.second % (stage.latency + 1);
+      if (!allOverhead)
+        stage.avoidableBytes = static_cast<int64_t>(random() % (static_cast<uint64_t>(stage.bytes) + 1));
     }
   for (Op &op : problem.ops)
     if (op.duration > 0)
@@ -243,7 +245,8 @@ Problem inARun(Problem problem, std::mt19937 &random, bool allOverhead) {
       stage.overhead -= allOverhead ? stage.avoidableOverhead
                                     : known->second.first % (stage.avoidableOverhead + 1);
       stage.latency -= known->second.second % (stage.avoidableLatency + 1);
-      stage.avoidableOverhead = stage.avoidableLatency = 0;
+      stage.bytes -= static_cast<int64_t>(random() % (static_cast<uint64_t>(stage.avoidableBytes) + 1));
+      stage.avoidableOverhead = stage.avoidableLatency = stage.avoidableBytes = 0;
     }
   return problem;
 }

@@ -13,6 +13,9 @@
 // RUN: %cs-opt --schedule-comm --expand-collectives --verify-distributed %t/servers.mlir | FileCheck %t/servers.mlir --check-prefix=SCHEDULE
 // RUN: %cs-opt --extract-problem=algorithm=ring %t/costs.mlir | FileCheck %t/costs.mlir --check-prefixes=CHECK,RING
 // RUN: %cs-opt --extract-problem %t/costs.mlir | FileCheck %t/costs.mlir --check-prefixes=CHECK,AUTO
+// RUN: sed 's/nodes = 8/nodes = 6/' %t/costs.mlir > %t/six.mlir
+// RUN: %cs-opt --extract-problem=algorithm=halving-doubling %t/six.mlir | FileCheck %t/costs.mlir --check-prefixes=CHECK,HALVES
+// RUN: cs-opt --extract-problem=algorithm=halving-doubling %t/six.mlir | cs-opt --solve-problem | cs-opt --verify-solution -o /dev/null
 
 //--- devices.mlir
 
@@ -129,7 +132,8 @@ func.func @server.0(%w: !t {cs.param = "w"}, %p: !t {cs.param = "p"}, %q: !t {cs
 // CHECK: cs.problem.link "inter" bytes_per_second 125000000
 // CHECK: cs.problem.compute "forward" ns 1500
 // RING: cs.problem.communication "w" bytes 1600 {{.*}} through ({{.*}} bytes 1400 overhead_ns 7000 latency_ns 350000 avoidable 300000, {{.*}} bytes 1400 overhead_ns 7000 latency_ns 350000 avoidable 300000)
-// AUTO: cs.problem.communication "w" bytes 1600 {{.*}} through ({{.*}} bytes 1400 overhead_ns 3000 latency_ns 150000 avoidable 100000, {{.*}} bytes 1400 overhead_ns 3000 latency_ns 150000 avoidable 100000)
+// AUTO: cs.problem.communication "w" bytes 1600 {{.*}} through ({{.*}} bytes 1400 overhead_ns 3000 avoidable 2000 latency_ns 150000 avoidable 100000, {{.*}} bytes 1400 overhead_ns 3000 avoidable 1000 latency_ns 150000 avoidable 100000)
+// HALVES: cs.problem.communication "w" bytes 1600 {{.*}} through ({{.*}} bytes 2800 overhead_ns 3000 avoidable 1000 latency_ns 150000 avoidable 100000, {{.*}} bytes 2800 overhead_ns 3000 latency_ns 150000 avoidable 100000) {cs.avoidable_bytes = array<i64: 800, 800>}
 // CHECK: cs.problem.communication "m" bytes 4 {{.*}} bytes 12 overhead_ns 3000 latency_ns 150000
 cs.cluster @lab nodes = 8 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000>

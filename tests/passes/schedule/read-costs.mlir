@@ -12,6 +12,9 @@
 // A further message occupies the link for what it costs there while the link is busy; what it costs alone is latency.
 // RUN: sed 's/"message_ns":[0-9]*/&,"busy_message_ns":1500/g' %t/exchanges.json > %t/busy.json
 // RUN: %cs-opt --read-costs="calibration=%t/busy.json" %t/step.mlir | FileCheck %s --check-prefixes=BUSY
+// Nothing is left of a link that was measured before.
+// RUN: %cs-opt --read-costs="calibration=%t/busy.json" %t/step.mlir -o %t/busy.mlir
+// RUN: %cs-opt --read-costs="calibration=%t/links.json" %t/busy.mlir | FileCheck %s --check-prefix=AGAIN
 // RUN: cs-opt --read-costs="calibration=%t/links.json profile=%t/others.json,%t/rank0.json" %t/step.mlir --remarks-filter=read-costs -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // Nothing to read, nothing to do.
 // RUN: cs-opt %t/step.mlir -o %t/as-it-was.mlir
@@ -58,6 +61,7 @@
 
 // What the runtime needs for a message, in the place of what the network does.
 // BUSY: inter = <mbit_per_s = 957, latency_ns = 78500, overhead_ns = 1500> slowdown_percent = 12 least_overhead_ns = 300 least_latency_ns = 40000
+// AGAIN: inter = <mbit_per_s = 957, latency_ns = 40000, overhead_ns = 300> slowdown_percent = 12{{$}}
 // EXCHANGE: inter = <mbit_per_s = 957, latency_ns = 76000, overhead_ns = 4000> slowdown_percent = 12
 
 // Medians over both files, the lower of the middle two; quiet times, where there are enough.

@@ -21,6 +21,7 @@
 // RUN: not cs-opt --lower-sparse-comm=epsilon=1.0 %s 2>&1 | FileCheck %s --check-prefix=ALONE
 // RUN: not cs-opt --lower-sparse-comm="squares=own momentum=0.5" %s 2>&1 | FileCheck %s --check-prefix=BOTH
 // RUN: not cs-opt --insert-dist-comm --lower-sparse-comm="rules=.*=0.5,embb=0.25" %s 2>&1 | FileCheck %s --check-prefix=UNUSED
+// RUN: not cs-opt --insert-dist-comm --lower-sparse-comm="rules=.*=0.5,emb.*=0.25" %s 2>&1 | FileCheck %s --check-prefix=TAKEN
 // RUN: not cs-opt --lower-sparse-comm=clip=-1 %s 2>&1 | FileCheck %s --check-prefix=CLIP
 // RUN: cs-opt --insert-dist-comm --lower-sparse-comm="density=0.25 min-elements=1 feedback=false method=allgather" %s | FileCheck %s --check-prefix=LOST
 // RUN: cs-opt --insert-dist-comm=mode=parameter-server %s | FileCheck %s --check-prefix=SERVERS
@@ -34,6 +35,7 @@
 // ALONE: epsilon must go with second-moment
 // BOTH: squares must go with momentum and second-moment, got: own
 // UNUSED: rules must match a parameter each, got: embb=0.25
+// TAKEN: rules must match a parameter each, got: emb.*=0.25, of whose parameters rules before it take all
 // CLIP: clip must not be negative, and a number of f32, got: -1
 // LOST-NOT: cs.per_rank
 // LOST: cs.top_k "exact" %{{[a-z0-9]*}} : (tensor<16xf32>)
