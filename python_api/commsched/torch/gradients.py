@@ -13,12 +13,13 @@ import torch
 from torch import nn
 
 from ..errors import RuntimeFailure
-from ..posts import Posts
-from .early import Early, node_of
-from .first_use import FirstUse
-from .from_rank_0 import FromRank0
+from ..posts import Posted, Posts
+from .agreed import Agreed
+from .early import Early
 from .measured import Measured
+from .shared_buffers import SharedBuffers
 from .units import Unit
+from .uses import Uses
 from .watching import Hook, in_backward, watch
 
 MEASURED = 3  # steps
@@ -36,10 +37,11 @@ def _as_stepped(autocast: "tuple[bool, torch.dtype]") -> Iterator[None]:
 
 class Gradients:
     """Of the parameters of `model`, means over the ranks of `posts`; `update(parameters, groups)` makes the updates of some
-    with the optimizer's groups as they were when its step was called. `buffers` are those of rank 0 after send_buffers(): each
-    module waits for them that has some, or was seen to use one. `updated`: ids of the parameters that update() knows."""
+    with the optimizer's groups as they were when its step was called. `buffers` are those of rank 0 after send_buffers(). `updated`: ids of the parameters that update()
+    knows."""
 
-    def __init__(self, model: nn.Module, posts: Posts, update: "Callable[[list[nn.Parameter], list], None]", buffers: "list[torch.Tensor]", updated: "Collection[int]"):
+    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, posts: Posts, update: "Callable[[list[nn.Parameter], list], None]", buffers: SharedBuffers,
+                 updated: "Collection[int]"):
         self.posts, self._update = posts, update
         named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
         self.names, self.parameters = [name for name, _ in named], [p for _, p in named]
@@ -52,19 +54,15 @@ class Gradients:
         self._expected: Optional[set] = None  # that have gradients
         self._waiting: "dict[int, Unit]" = {}  # whose updates are still to be made, by id
         self._failed = False  # the ranks have ended with an error
-        self._stack: "list[nn.Module]" = []
-        self._mode: Optional[FirstUse] = None
-        self._users: "dict[int, list[nn.Module]]" = {}
         self._measured = Measured(self.parameters)
-        self._contributing: "dict[nn.Module, list[int]]" = {}  # whose parts are sent early
-        self._waits: "dict[nn.Module, list[Unit]]" = {}  # for whose updates a module waits
         self._told = False
         self._hooks: list = []
         self._root = model
-        self.buffers, self.values = buffers, FromRank0(posts)
-        own = {id(buffer) for buffer in buffers}
-        self._of_buffers = {module for module in self._modules.values() if isinstance(module, torch.jit.ScriptModule)
-                            or any(id(buffer) in own for buffer in module.buffers(recurse=False))}
+        self._buffers, self.values = buffers, buffers.values
+        self._uses = Uses(model, self._modules.values(), self.parameters, buffers, self._measured, self._watch_node)
+        self._agreed = Agreed(posts, model, optimizer, self.names)
+        self.updating = False  # the optimizer itself looks at parameters and its state
+
         def me():
             return self
         for index, parameter in enumerate(self.parameters):
@@ -76,9 +74,9 @@ class Gradients:
             self._hooks.append(module.register_forward_pre_hook(self._entering[-1]))
             self._hooks.append(module.register_forward_hook(Hook(lambda m, a, r: me()._leave(m, r)), always_call=True))
             self._hooks.append(module.register_state_dict_pre_hook(Hook(lambda *_: me().update_all())))
-            self._hooks.append(module.register_load_state_dict_pre_hook(Hook(lambda *_: me().update_all())))
+            self._hooks.append(module.register_load_state_dict_pre_hook(Hook(lambda *_: me().loaded())))
         self._indices = {id(p): i for i, p in enumerate(self.parameters)}
-        self._unwatch = watch(self, self._modules.values(), [*self.parameters, *buffers])
+        self._unwatch = watch(self, self._modules.values(), [*self.parameters, *buffers.now()])
 
     @property
     def measuring(self) -> bool:
@@ -135,26 +133,37 @@ class Gradients:
             self._measured.whole(index, all(len(u.missing) == len(u.members) and u.posted is None for u in self.units))
         unit.put(index, gradient)
         if not unit.missing:
-            dense = unit.flat if unit.flat is not None else gradient if gradient.is_contiguous() else gradient.contiguous()
+            dense = unit.flat if unit.flat is not None else gradient.contiguous().resolve_conj().resolve_neg()
             unit.copied = dense if dense is not gradient else None
-            if unit.early is not None:
-                unit.posted = unit.early.complete(dense)
-                return
-            unit.posted = self.posts.post(f"gradient {unit.key}", dense, combine="mean", priority=unit.priority)
+            self._post(unit, dense)
+
+    def _post(self, unit: Unit, dense: torch.Tensor) -> None:
+        self._agreed.sent[unit.members] += 1
+        if unit.early is not None:
+            unit.posted = unit.early.complete(dense)
+        else:
+            unit.posted = self.posts.post(f"gradient {unit.key}", torch.view_as_real(dense.detach()) if dense.is_complex() else dense, combine="mean", priority=unit.priority)
 
     def _finish(self, unit: Unit, wanted: bool = True) -> None:
         """Its means are in the parameters' gradients. wanted: whether these are of use to anybody."""
         if wanted:
             self._check_sent(unit)
         while self._agreeing(unit):
-            # What another rank waits for is not held up by this.
-            others = {id(other.posted): other for other in self.units if other is not unit and self._agreeing(other)}
-            one = self.posts.wait_any([unit.message(), *(other.message() for other in others.values())])
-            self._advance(others.get(id(one), unit))
+            self._wait(unit.message())
+            self._advance(unit)
         unit.message().wait()
         lacking = unit.take()
         if lacking:
             raise RuntimeFailure(f"parameter {self.names[lacking[0]]!r} must have a gradient on all ranks or on none, got: none on rank {self.posts.rank} in step {self.steps}")
+
+    def _wait(self, posted: Posted) -> None:
+        """What another rank waits for is not held up by this."""
+        while True:
+            others = {id(other.posted): other for other in self.units if other.posted is not posted and self._agreeing(other)}
+            one = self.posts.wait_any([posted, *(other.message() for other in others.values())])
+            if one is posted:
+                return
+            self._advance(others[id(one)])
 
     def _check_sent(self, unit: Unit) -> None:
         """What somebody has made of a gradient meanwhile would be lost, or be a part of the mean."""
@@ -186,7 +195,8 @@ class Gradients:
             if len(means) < len(unit.missing) and not everywhere:
                 continue
             unit.fill(means)
-            unit.posted = self.posts.post(f"gradient {unit.key}", unit.flat, combine="mean", priority=unit.priority)
+            assert unit.flat is not None  # of several
+            self._post(unit, unit.flat)
 
     # ---- the optimizer's step ------------------------------------------------------------
     def step(self, groups: list) -> bool:
@@ -206,7 +216,9 @@ class Gradients:
             name = self.names[min(ready ^ self._expected)]
             raise RuntimeFailure(f"parameter {name!r} must have a gradient in every step or in none, got: {'one' if ready > self._expected else 'none'} in step {self.steps}")
         at_once = self.measuring or self._finished or self.compiled()
+        self._agreed.post(self.steps, groups)
         if at_once:
+            self._agree()
             self.finish_all()
         else:
             for unit in self.units:
@@ -223,6 +235,21 @@ class Gradients:
         return at_once
 
     _finished = False  # this step's gradients are complete, before step()
+
+    def _agree(self) -> None:
+        """All ranks make this step, in the same way; which is found before anything is updated by it."""
+        if self._agreed.posted is not None:
+            self._wait(self._agreed.posted)
+        with self._failing():
+            self._agreed.check()
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeFailure:
+            self._failed = True
+            raise
 
     def _refuse_local(self, ready: "set[int]") -> None:
         """What no backward pass has made, such as gradients of torch.autograd.grad() that somebody has set, is no mean over the ranks."""
@@ -253,89 +280,50 @@ class Gradients:
                 self.units[-1].parts = {i: part.view(self.parameters[i].shape) for i, part in zip(members, parts)}
         self.unit_of = {i: unit for unit in self.units for i in unit.members}
         self._expected = set(self.unit_of)
-        owners: "dict[int, list[nn.Module]]" = {i: list(users) for i, users in self._users.items()}
-        indices = {id(p): i for i, p in enumerate(self.parameters)}
-        for module in self._modules.values():
-            for parameter in module.parameters(recurse=False):
-                if id(parameter) in indices:
-                    owners.setdefault(indices[id(parameter)], []).append(module)
         for index in ahead:
             unit = self.unit_of[index]
             unit.early = Early(self.posts, unit.key, unit.priority, self.parameters[index])
-            for module in self._users.get(index, [])[-1:]:
-                self._contributing.setdefault(module, []).append(index)
-        self._waits = {}
-        for index in self._expected:
-            # What is used outside of modules, or was not seen, is awaited when the model begins.
-            for module in owners[index] if index in self._users else [self._root]:
-                waits = self._waits.setdefault(module, [])
-                if self.unit_of[index] not in waits:
-                    waits.append(self.unit_of[index])
+        self._uses.scheduled(self.unit_of, ahead)
 
     # ---- forward -------------------------------------------------------------------------
     def _enter(self, module: nn.Module) -> None:
-        if module is self._root and not self._stack and self.measuring and torch.is_grad_enabled():
-            self._mode = FirstUse([*self.parameters, *self.buffers], self._stack)
-            self._mode.__enter__()
-        if self.values.arriving and (module in self._of_buffers or not self._stack):
+        if module is self._root and not self._uses.stack and self.measuring and torch.is_grad_enabled():
+            self._uses.begin()
+        if self.values.arriving and (module in self._buffers.users or not self._uses.stack):
             self.take_buffers()
         if self._waiting:
-            if not self._stack and module is not self._root:
+            if not self._uses.stack and module is not self._root:
                 self.update_all()  # a part of the model on its own
-            units = [unit for unit in self._waits.get(module, ()) if unit.groups is not None]
+            units = [unit for unit in self._uses.waits.get(module, ()) if unit.groups is not None]
             if units:
                 self._update_now(units)
-        self._stack.append(module)
+        self._uses.stack.append(module)
 
     def _update_now(self, units: "list[Unit]") -> None:
-        try:
+        with self._failing():
             self._make_updates(units)
-        except RuntimeFailure:
-            self._failed = True
-            raise
 
     def _leave(self, module: nn.Module, result: Any) -> None:
-        indices = self._contributing.get(module, [])
-        if self._mode is not None:
-            indices = [i for i, users in self._mode.users.items()
-                       if i < len(self.parameters) and len(users) > 1 and users[-1] is module]
-        for index in indices:
-            found = node_of(result, self.parameters[index])
-            if found is not None:
-                self._watch_node(index, *found)
-        while self._stack and self._stack.pop() is not module:
-            pass
-        if self._stack:
+        self._uses.leave(module, result)
+        if self._uses.stack:
             return
-        if self._mode is not None:
-            mode, self._mode = self._mode, None
-            mode.__exit__(None, None, None)
-            for index, seconds in mode.seconds.items():
-                if index >= len(self.parameters):
-                    self._of_buffers.update(mode.users[index])
-                    continue
-                self._measured.use(index, seconds)
-                known = self._users.setdefault(index, [])
-                known += [user for user in mode.users[index] if user not in known]
         if module is self._root and not self._failed:  # which is called after an error as well, and must not raise it again
             self.update_all()  # of what this pass has not used
 
     def send_buffers(self) -> None:
         """At the beginning of a forward pass, on all ranks."""
-        self.values.send(self.buffers, "buffer")
-        if self.measuring or self.compiled() or self._root in self._of_buffers:
+        self._agreed.passes += 1
+        if not self._buffers.send() or self.measuring or self.compiled() or self._root in self._buffers.users:
             self.take_buffers()
 
     def take_buffers(self) -> None:
         """Those of rank 0 are here."""
-        try:
+        with self._failing():
             self.values.take()
-        except RuntimeFailure:
-            self._failed = True
-            raise
 
     def _make_updates(self, units: "list[Unit]") -> None:
         """Waits for their gradients; meanwhile others' updates are made."""
+        self._agree()
         wanted = {id(unit.posted): unit for unit in units}
         complete: "list[Unit]" = []  # whose updates are made together
         while wanted:
@@ -372,12 +360,21 @@ class Gradients:
         now = [parameter.grad for parameter, _ in changed]
         for parameter, gradient in changed:
             parameter.grad = gradient
-        with _as_stepped(self._autocast):
+        with _as_stepped(self._autocast), self.by_optimizer():
             self._update([parameter for parameter, _ in changed], groups)
         for (parameter, _), gradient in zip(changed, now):
             parameter.grad = gradient
         if not self._waiting:
             _pending.discard(self)
+
+    @contextlib.contextmanager
+    def by_optimizer(self) -> Iterator[None]:
+        """Within it the optimizer itself looks at parameters and its state, and waits for nothing."""
+        before, self.updating = self.updating, True
+        try:
+            yield
+        finally:
+            self.updating = before
 
     # ---- who looks in between: watching.Watcher ------------------------------------------
     def seen(self, parameter: nn.Parameter) -> None:
@@ -388,7 +385,7 @@ class Gradients:
             return
         if unit.groups is not None:
             self._update_now([unit])
-        elif unit.posted is not None and not self._stack and not in_backward():
+        elif unit.posted is not None and not self._uses.stack and not in_backward():
             self.look("a gradient or parameter is looked at")
 
     def zeroed(self, set_to_none: bool) -> None:
@@ -396,6 +393,17 @@ class Gradients:
             self.update_all()
         self.finish_all(wanted=False)  # of a step that is left out
         self._begin()
+
+    def forget(self) -> None:
+        """Gradients were zeroed: what is not complete begins again."""
+        for unit in self.units:
+            if unit.posted is None:
+                unit.forget(lambda i: self.parameters[i].grad)
+
+    def loaded(self) -> None:
+        """Values or state are about to be, which may be others on each rank."""
+        self.update_all()
+        self._agreed.loaded = True
 
     def update_all(self) -> None:
         self.values.take()
@@ -419,10 +427,10 @@ class Gradients:
     def look(self, what: str, everywhere: bool = False) -> None:
         """Somebody looks at parameters or gradients: they are complete. everywhere: on all ranks."""
         self.update_all()
-        if not self._stack and not in_backward():
+        if not self._uses.stack and not in_backward():
             self._complete(everywhere)
         under_way = any(unit.posted is not None for unit in self.units)
-        if under_way and not self._stack:
+        if under_way and not self._uses.stack:
             partly = [unit for unit in self.units if unit.posted is None and len(unit.missing) < len(unit.members)]
             if partly:
                 return  # backward is not over
