@@ -125,19 +125,19 @@ class Agreed:
     def __init__(self, posts: Posts, model: nn.Module, optimizer: torch.optim.Optimizer, names: "list[str]"):
         self._posts, self._optimizer, self._names = posts, optimizer, names
         self._modules, self._parameters = list(model.named_modules()), list(model.named_parameters())
-        self.sent = np.zeros(len(names), np.int64)  # how many gradients, by index
         self.passes = 0  # that began with buffers of rank 0
         self.loaded = False  # values or state, since the last step
         self.posted: Optional[Posted] = None
         self._error: Optional[str] = None
         self._options: "tuple[list[dict[str, Any]], int]" = ([], 0)  # and what their digest is
 
-    def post(self, number: int, groups: "list[dict[str, Any]]") -> None:
+    def post(self, number: int, groups: "list[dict[str, Any]]", sent: np.ndarray) -> None:
+        """sent: how many gradients, by index."""
         if self._posts.size == 1:
             return
         if self._error is not None:
             raise RuntimeFailure(self._error)
-        self._step = _Step(number, groups, self.sent.copy(), self.passes, bytes(module.training for _, module in self._modules))
+        self._step = _Step(number, groups, sent.copy(), self.passes, bytes(module.training for _, module in self._modules))
         own = np.array([self._digest(groups), zlib.crc32(self._step.sent.tobytes()), self.passes, zlib.crc32(self._step.modes), self.loaded], np.int64)
         self._every = np.empty((self._posts.size, len(own)), np.int64)
         self.loaded = False

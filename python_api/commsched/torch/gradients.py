@@ -13,11 +13,12 @@ import torch
 from torch import nn
 
 from ..errors import RuntimeFailure
-from ..posts import Posted, Posts
+from ..posts import Posts
 from .agreed import Agreed
 from .early import Early
 from .measured import Measured
 from .shared_buffers import SharedBuffers
+from .under_way import UnderWay
 from .units import Unit
 from .uses import Uses
 from .watching import Hook, in_backward, watch
@@ -48,8 +49,8 @@ class Gradients:
         self._updated = {i for i, p in enumerate(self.parameters) if id(p) in updated}
         self._frozen = [(name, p) for name, p in model.named_parameters() if not p.requires_grad]
         self._modules = dict(model.named_modules())
-        self.steps, self.accumulating = 0, False
-        self.units = [Unit([i], name, 0) for i, name in enumerate(self.names)]
+        self.accumulating = False
+        self._under_way = UnderWay(posts, self.names, self.parameters)
         self.unit_of = {i: unit for i, unit in enumerate(self.units)}
         self._expected: Optional[set] = None  # that have gradients
         self._waiting: "dict[int, Unit]" = {}  # whose updates are still to be made, by id
@@ -79,6 +80,14 @@ class Gradients:
         self._unwatch = watch(self, self._modules.values(), [*self.parameters, *buffers.now()])
 
     @property
+    def units(self) -> "list[Unit]":
+        return self._under_way.units
+
+    @property
+    def steps(self) -> int:
+        return self._under_way.steps
+
+    @property
     def measuring(self) -> bool:
         return self.steps < MEASURED
 
@@ -100,7 +109,7 @@ class Gradients:
         if unit.groups is not None:
             raise RuntimeFailure(f"parameter {self.names[index]!r} must be used in the forward pass of the model, got: a use before its update")
         if unit.posted is not None:
-            self._finish(unit)
+            self._under_way.finish(unit)
 
     def _contribute(self, index: int, part: Optional[torch.Tensor]) -> None:
         """A part of a gradient that is not complete yet."""
@@ -135,68 +144,18 @@ class Gradients:
         if not unit.missing:
             dense = unit.flat if unit.flat is not None else gradient.contiguous().resolve_conj().resolve_neg()
             unit.copied = dense if dense is not gradient else None
-            self._post(unit, dense)
-
-    def _post(self, unit: Unit, dense: torch.Tensor) -> None:
-        self._agreed.sent[unit.members] += 1
-        if unit.early is not None:
-            unit.posted = unit.early.complete(dense)
-        else:
-            unit.posted = self.posts.post(f"gradient {unit.key}", torch.view_as_real(dense.detach()) if dense.is_complex() else dense, combine="mean", priority=unit.priority)
-
-    def _finish(self, unit: Unit, wanted: bool = True) -> None:
-        """Its means are in the parameters' gradients. wanted: whether these are of use to anybody."""
-        if wanted:
-            self._check_sent(unit)
-        while self._agreeing(unit):
-            self._wait(unit.message())
-            self._advance(unit)
-        unit.message().wait()
-        lacking = unit.take()
-        if lacking:
-            raise RuntimeFailure(f"parameter {self.names[lacking[0]]!r} must have a gradient on all ranks or on none, got: none on rank {self.posts.rank} in step {self.steps}")
-
-    def _wait(self, posted: Posted) -> None:
-        """What another rank waits for is not held up by this."""
-        while True:
-            others = {id(other.posted): other for other in self.units if other.posted is not posted and self._agreeing(other)}
-            one = self.posts.wait_any([posted, *(other.message() for other in others.values())])
-            if one is posted:
-                return
-            self._advance(others[id(one)])
-
-    def _check_sent(self, unit: Unit) -> None:
-        """What somebody has made of a gradient meanwhile would be lost, or be a part of the mean."""
-        changed = unit.changed(lambda i: self.parameters[i].grad if unit.groups is None else unit.gradients[i])
-        if changed is not None:
-            raise RuntimeFailure(f"gradient of {self.names[changed]!r} must stay as it is while it is averaged, got: another one in step {self.steps}; call synchronize() of the "
-                                 "optimizer before it is changed")
-
-    def _agreeing(self, unit: Unit) -> bool:
-        return unit.early is not None and unit.early.agreeing and unit.posted is not None
-
-    def _advance(self, unit: Unit) -> bool:
-        """What is posted of it is done: whether it has something else to wait for now."""
-        if not self._agreeing(unit):
-            return False
-        assert unit.early is not None
-        with torch.no_grad():
-            unit.posted = unit.early.advance(unit.copied if unit.copied is not None else unit.sent[unit.members[0]][0])
-        return True
-
-    def _partly(self) -> "list[Unit]":
-        return [unit for unit in self.units if unit.posted is None and 0 < len(unit.missing) < len(unit.members)]
+            self._under_way.post(unit, dense)
 
     def _complete(self, everywhere: bool = False) -> None:
         """Of several backward passes, the last ones may have changed some gradients of a unit; the others are means already, and go with them. everywhere: on
         all ranks, so that also units go of which some gradients are not there yet."""
-        for unit in self._partly():
+        for unit in self._under_way.partly():
             means = {i: gradient for i in unit.missing if unit.averaged and (gradient := self.parameters[i].grad) is not None}
             if len(means) < len(unit.missing) and not everywhere:
                 continue
             unit.fill(means)
             assert unit.flat is not None  # of several
-            self._post(unit, unit.flat)
+            self._under_way.post(unit, unit.flat)
 
     # ---- the optimizer's step ------------------------------------------------------------
     def step(self, groups: list) -> bool:
@@ -210,20 +169,20 @@ class Gradients:
         ready = {i for unit in self.units for i in unit.members if unit.posted is not None or i not in unit.missing}
         if not self._finished:
             self._refuse_local(ready)
-        for unit in self._partly():
+        for unit in self._under_way.partly():
             raise RuntimeFailure(f"parameter {self.names[min(unit.missing)]!r} must have a gradient in every step or in none, got: none in step {self.steps}")
         if self._expected is not None and not self._finished and ready != self._expected:
             name = self.names[min(ready ^ self._expected)]
             raise RuntimeFailure(f"parameter {name!r} must have a gradient in every step or in none, got: {'one' if ready > self._expected else 'none'} in step {self.steps}")
         at_once = self.measuring or self._finished or self.compiled()
-        self._agreed.post(self.steps, groups)
+        self._agreed.post(self.steps, groups, self._under_way.sent)
         if at_once:
             self._agree()
             self.finish_all()
         else:
             for unit in self.units:
                 if unit.posted is not None:
-                    self._check_sent(unit)
+                    self._under_way.check_sent(unit)
                     unit.groups = groups
                     unit.gradients = {i: self.parameters[i].grad for i in unit.members}
                     self._waiting[id(unit)] = unit
@@ -231,7 +190,7 @@ class Gradients:
             _pending.add(self)
         self._begin()
         self._finished = False
-        self.steps += 1
+        self._under_way.steps += 1
         return at_once
 
     _finished = False  # this step's gradients are complete, before step()
@@ -239,7 +198,7 @@ class Gradients:
     def _agree(self) -> None:
         """All ranks make this step, in the same way; which is found before anything is updated by it."""
         if self._agreed.posted is not None:
-            self._wait(self._agreed.posted)
+            self._under_way.wait(self._agreed.posted)
         with self._failing():
             self._agreed.check()
 
@@ -269,7 +228,7 @@ class Gradients:
         self._take(*self._measured.agree(self.posts))
 
     def _take(self, units: "list[list[int]]", ahead: "list[int]") -> None:
-        self.units = []
+        self._under_way.units = []
         for priority, members in enumerate(units):
             first = self.parameters[members[0]]
             flat = torch.empty(sum(self.parameters[i].numel() for i in members), dtype=first.dtype) if len(members) > 1 else None
@@ -335,11 +294,11 @@ class Gradients:
                 others = {id(unit.posted): unit for unit in self._waiting.values() if id(unit.posted) not in wanted}
                 one = self.posts.wait_any(posted + [unit.message() for unit in others.values()])
                 if id(one) in others:
-                    if not self._advance(others[id(one)]):
+                    if not self._under_way.advance(others[id(one)]):
                         self._apply([others[id(one)]])
                     continue
             unit = wanted.pop(id(one))
-            if self._advance(unit):
+            if self._under_way.advance(unit):
                 wanted[id(unit.posted)] = unit
             else:
                 complete.append(unit)
@@ -352,7 +311,7 @@ class Gradients:
         groups = units[0].groups or []
         changed = []
         for unit in units:
-            self._finish(unit)
+            self._under_way.finish(unit)
             unit.averaged, unit.groups = False, None
             del self._waiting[id(unit)]
             changed += [(self.parameters[i], gradient) for i, gradient in unit.gradients.items()]
@@ -415,7 +374,7 @@ class Gradients:
         self.values.settle()
         for unit in self.units:
             if unit.posted is not None and unit.groups is None:
-                self._finish(unit, wanted)
+                self._under_way.finish(unit, wanted)
 
     def synchronize(self) -> None:
         """All gradients are complete, and all updates made; after a backward pass the step is then made at once."""

@@ -26,7 +26,8 @@ class SharedBuffers:
 
     def now(self) -> "list[torch.Tensor]":
         """Modules may put others in their place: self.mean = 0.9 * self.mean + ..."""
-        found = {id(b): b for module in self._modules for b in module._buffers.values() if b is not None and b.numel()}
+        with torch._C.DisableTorchFunction():  # who watches uses sees none in this
+            found = {id(b): b for module in self._modules for b in module._buffers.values() if b is not None and b.numel()}
         return list(found.values())
 
     @property

@@ -70,7 +70,7 @@ def plain():
     again = checkpoint.CheckpointFunction, checkpoint._checkpoint_without_reentrant_generator
     checkpoint.CheckpointFunction, checkpoint._checkpoint_without_reentrant_generator = _NotAgain, _not_again
     norm, batch_norm = torch.nn.modules.batchnorm._BatchNorm, torch.nn.modules.batchnorm._BatchNorm.forward
-    norm.forward = _of_any_momentum(batch_norm)  # type: ignore[method-assign]
+    norm.forward = _of_any_momentum(batch_norm)
     validated = torch.distributions.Distribution._validate_args
     torch.distributions.Distribution.set_default_validate_args(False)
     torch.backends.mha.set_fastpath_enabled(False)
@@ -85,7 +85,7 @@ def plain():
         torch.distributions.Distribution.set_default_validate_args(validated)
         checkpoint.CheckpointFunction, checkpoint._checkpoint_without_reentrant_generator = again
         torch.nn.Module._apply = apply
-        norm.forward = batch_norm  # type: ignore[method-assign]
+        norm.forward = batch_norm
         torch.backends.mha.set_fastpath_enabled(fast)
         torch._C._set_mkldnn_enabled(blocked)
         for log, level in zip(logs, levels):
