@@ -5,6 +5,7 @@ import collections
 import contextlib
 import copy
 import io
+import itertools
 import random
 
 import torch
@@ -156,13 +157,19 @@ def clamped(loop):
 
 
 def average_of_groups(loop):
-    """A moving average of weights by the groups of the optimizer."""
+    """A moving average of weights by the groups of the optimizer, which are gone through in one way or another."""
     made = loop.made()
-    averages = [p.detach().clone() for group in made[1].param_groups for p in group["params"]]
+    ways = (lambda groups: [p for group in groups for p in group["params"]], lambda groups: sum((group["params"] for group in groups), []),
+            lambda groups: [*itertools.chain(*(group["params"] for group in groups))], lambda groups: groups[0]["params"] + groups[1]["params"],
+            lambda groups: [p for group in groups for p in reversed([*reversed(group["params"])])], lambda groups: [p for group in groups for p in group["params"].copy()],
+            lambda groups: [group["params"][i] for group in groups for i in range(len(group["params"]))])
+    averages = [p.detach().clone() for p in ways[0](made[1].param_groups)]
 
     def after(step):
         with torch.no_grad():
-            for average, p in zip(averages, (p for group in made[1].param_groups for p in group["params"])):
+            found = ways[step % len(ways)](made[1].param_groups)
+            assert type(found) is list
+            for average, p in zip(averages, found, strict=True):
                 average.lerp_(p, 0.1)
     trained(loop, made, after=after)
     return averages, made[1]

@@ -107,6 +107,19 @@ class _Parameters(list):
         self._look()
         return super().__getitem__(which)
 
+    def __reversed__(self) -> "Iterator[nn.Parameter]":
+        self._look()
+        return super().__reversed__()
+
+    def __add__(self, other: Any) -> Any:
+        return [*self, *other]
+
+    def __radd__(self, other: Any) -> Any:
+        return [*other, *self]
+
+    def copy(self) -> "list[nn.Parameter]":
+        return [*self]
+
     def __reduce_ex__(self, protocol: Any) -> Any:
         return list, (self.own(),)
 
