@@ -88,6 +88,6 @@ def drawn(seed, ours, rank):
     if ours:
         gradients = optimizer._commsched.gradients
         early = any(unit.early for unit in gradients.units)
-        assert model.looks or model not in gradients._of_buffers  # which its parts wait for, not itself
+        assert model.looks or model not in gradients._buffers.users  # which its parts wait for, not itself
         optimizer.undistribute()
     return result, early

@@ -154,7 +154,7 @@ def drawn_image_model(seed):
         normalised = one("batch", "group", "instance", "none")
         layers.append(nn.Conv2d(width, new, kernel, stride=int(one(1, 1, 2)), padding=kernel // 2, groups=groups, bias=normalised == "none",
                                 dilation=int(one(1, 1, 2)) if kernel == 3 and size > 5 else 1))
-        layers += {"batch": [nn.BatchNorm2d(new, momentum=float(one(0.1, 0.3)))], "group": [nn.GroupNorm(2, new)],
+        layers += {"batch": [nn.BatchNorm2d(new, momentum=one(0.1, 0.3, None))], "group": [nn.GroupNorm(2, new)],
                    "instance": [nn.InstanceNorm2d(new, affine=True)], "none": []}[normalised] if size > 3 else []
         layers.append(one(nn.ReLU(), nn.GELU(), nn.SiLU(), nn.Hardswish(), nn.LeakyReLU(0.1), nn.ELU(), nn.Mish(), nn.Softplus(), nn.Tanh(),
                           nn.PReLU(new), nn.ReLU6(), nn.SELU()))

@@ -177,7 +177,7 @@ def _normalised(r, h):
     affine = r.chance()
     kinds = [nn.LayerNorm(last, elementwise_affine=affine, eps=0.01), nn.RMSNorm(last, eps=0.01), nn.GroupNorm(r.choice(*[g for g in range(1, channels + 1) if channels % g == 0]), channels, affine=affine, eps=0.1)]
     if h.dim() < 5:
-        kinds.append((None, None, nn.BatchNorm1d, nn.BatchNorm1d, nn.BatchNorm2d)[h.dim()](channels, affine=affine, momentum=r.choice(0.1, 0.5), eps=0.1))
+        kinds.append((None, None, nn.BatchNorm1d, nn.BatchNorm1d, nn.BatchNorm2d)[h.dim()](channels, affine=affine, momentum=r.choice(0.1, 0.5, None), eps=0.1))
     if h.dim() == 4:
         kinds.append(nn.InstanceNorm2d(channels, affine=affine, track_running_stats=True, eps=0.1))
     return kinds[r.n(0, len(kinds) - 1)]

@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import copyreg
 import os
 import sys
 import types
 import weakref
-import zlib
 from datetime import timedelta
 from typing import Any, Callable, Iterator, Optional
 
@@ -23,11 +23,13 @@ from .. import job as jobs
 from ..arguments import check_switch, shown
 from ..errors import CommSchedError, FrontEndError
 from ..posts import Posts
+from .agreed import at_first, compare
 from .gradients import Gradients
 from .meeting import meet
 from .one_by_one import check_one_by_one
 from .optimizers import refuse_own_step
-from .watching import Hook
+from .shared_buffers import SharedBuffers
+from .watching import Hook, steps_have_hooks
 
 _live: "weakref.WeakSet[Any]" = weakref.WeakSet()
 _count = 0
@@ -50,13 +52,12 @@ def distribute(model: nn.Module, optimizer: Optimizer, *, broadcast_buffers: boo
     own = type(optimizer)
     numbers = {id(p): number for number, group in enumerate(optimizer.param_groups) for p in group["params"]}
     # So that who keeps the model only has an optimizer that updates it.
-    buffers = [buffer for buffer in model.buffers() if buffer.numel()]
-    gradients = Gradients(model, posts, lambda parameters, groups: _update(optimizer, own, numbers, parameters, groups),
-                          buffers if broadcast_buffers else [], numbers)
+    buffers = SharedBuffers(model, posts)
+    gradients = Gradients(model, optimizer, posts, lambda parameters, groups: _update(optimizer, own, numbers, parameters, groups), buffers, numbers)
     try:
-        gradients.values.send([*model.parameters(), *buffers], "initial value")
+        compare(posts, [*at_first(model, optimizer), ("broadcast_buffers", str(broadcast_buffers))], FrontEndError)
+        gradients.values.send([*model.parameters(), *buffers.now()], "initial value")
         gradients.values.take()
-        _check_same(optimizer, posts)
     except BaseException:
         gradients.close()
         close()
@@ -69,8 +70,13 @@ def distribute(model: nn.Module, optimizer: Optimizer, *, broadcast_buffers: boo
             return type(self).step(self, *arguments, **named)
         setattr(step, "_wrapped_by_lr_sched", True)
         optimizer.step = types.MethodType(step, optimizer)
-    if gradients.buffers:
-        _share_buffers(model, gradients, optimizer._commsched)
+    if broadcast_buffers and buffers.now():
+        # Of a model that is compiled they are sent at the end of the step before.
+        optimizer._commsched.sharing = buffers.hook(gradients.send_buffers, lambda: gradients.accumulating)
+        optimizer._commsched.hooks.append(model.register_forward_pre_hook(optimizer._commsched.sharing).remove)
+    for group in optimizer.param_groups:
+        group["params"] = _Parameters(group["params"], gradients)
+        optimizer._commsched.groups.append(group["params"])
     _live.add(optimizer)
     distributed = weakref.ref(optimizer)
     posts.before_close = lambda: _complete(distributed())
@@ -82,6 +88,47 @@ class _State:
         self.own, self.model, self.gradients, self.close = own, model, gradients, close
         self.sharing: Optional[Hook] = None  # buffers are those of rank 0 in each step
         self.hooks: list[Callable[[], None]] = []
+        self.groups: "list[_Parameters]" = []
+
+
+class _Parameters(list):
+    """Those of a group: who goes through them looks at what is complete. Copies and pickles are lists."""
+
+    def __init__(self, parameters: "list[nn.Parameter]", gradients: Gradients):
+        super().__init__(parameters)
+        self._gradients = gradients
+        self.ids = list(map(id, parameters))
+
+    def __iter__(self) -> "Iterator[nn.Parameter]":
+        self._look()
+        return super().__iter__()
+
+    def __getitem__(self, which: Any) -> Any:
+        self._look()
+        return super().__getitem__(which)
+
+    def __reversed__(self) -> "Iterator[nn.Parameter]":
+        self._look()
+        return super().__reversed__()
+
+    def __add__(self, other: Any) -> Any:
+        return [*self, *other]
+
+    def __radd__(self, other: Any) -> Any:
+        return [*other, *self]
+
+    def copy(self) -> "list[nn.Parameter]":
+        return [*self]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return list, (self.own(),)
+
+    def own(self) -> "list[nn.Parameter]":
+        return list(super().__iter__())
+
+    def _look(self) -> None:
+        if not self._gradients.updating:
+            self._gradients.look("parameters of the optimizer's groups are looked at")
 
 
 class _Distributed:
@@ -104,18 +151,54 @@ class _Distributed:
             raise FrontEndError("step of a distributed optimizer must not be made by a GradScaler, whose scale each rank would change by its own gradients; compute in "
                                 "bfloat16, which needs none")
         gradients = state.gradients
+        if steps_have_hooks():  # which run once, and look at gradients that are complete
+            gradients.synchronize()
+        self._check_groups()
         groups = [{name: value.clone() if isinstance(value, torch.Tensor) else value for name, value in group.items() if name != "params"}
                   for group in self.param_groups]
         if gradients.step(groups):
-            state.own.step(self)
+            with gradients.by_optimizer():
+                state.own.step(self)
             if state.sharing is not None and state.sharing.compiled:
                 gradients.send_buffers()
             if gradients.units and not gradients.measuring and gradients._expected is None:
                 gradients.measured()
+    step.hooked = True  # type: ignore[attr-defined]  # not by hooks of all optimizers, which those of the class are called with
+
+    def _check_groups(self) -> None:
+        """The number of each parameter's group is kept."""
+        wanted = self._commsched.groups
+        if len(self.param_groups) != len(wanted):
+            raise FrontEndError(f"a distributed optimizer must have the {len(wanted)} groups that it had in distribute(), got: {len(self.param_groups)}")
+        for number, (group, parameters) in enumerate(zip(self.param_groups, wanted)):
+            now = group["params"]
+            if now is not parameters or len(now) != len(now.ids) or any(id(p) != i for p, i in zip(list.__iter__(now), now.ids)):
+                raise FrontEndError(f"group {number} of a distributed optimizer must have the parameters that it had in distribute(), got: others")
+
+    @property
+    def state(self) -> Any:
+        """Of the updates that were made by then: all that step() was called for."""
+        gradients = self._commsched.gradients
+        if not gradients.updating:
+            gradients.update_all()
+        return self.__dict__["state"]
+
+    @state.setter
+    def state(self, value: Any) -> None:
+        self._commsched.gradients.loaded()
+        self.__dict__["state"] = value
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        """Copies and pickles are optimizers of their own."""
+        self.synchronize()
+        return copyreg._reconstructor, (self._commsched.own, object, None), self.__getstate__()  # type: ignore[attr-defined]
 
     def zero_grad(self, set_to_none: bool = True):
-        self._commsched.gradients.zeroed(set_to_none)
-        self._commsched.own.zero_grad(self, set_to_none)
+        gradients = self._commsched.gradients
+        gradients.zeroed(set_to_none)
+        with gradients.by_optimizer():
+            self._commsched.own.zero_grad(self, set_to_none)
+        gradients.forget()
 
     def state_dict(self, *arguments, **named):
         self.synchronize()
@@ -123,6 +206,7 @@ class _Distributed:
 
     def load_state_dict(self, *arguments, **named):
         self.synchronize()
+        self._commsched.gradients.loaded()
         return self._commsched.own.load_state_dict(self, *arguments, **named)
 
     def add_param_group(self, group):
@@ -147,6 +231,8 @@ class _Distributed:
         state = self._commsched
         self.synchronize()
         state.gradients.posts.before_close = None
+        for group, parameters in zip(self.param_groups, state.groups):
+            group["params"] = parameters.own()
         for hook in state.hooks:
             hook()
         state.gradients.close()
@@ -164,8 +250,9 @@ def _update(optimizer: Any, own: Any, numbers: "dict[int, int]", parameters: "li
         if id(parameter) in numbers:
             parts.setdefault(numbers[id(parameter)], []).append(parameter)
     all_groups, optimizer.param_groups = optimizer.param_groups, [{**groups[n], "params": part} for n, part in parts.items()]
+    step = getattr(own.step, "__wrapped__", own.step) if getattr(own.step, "hooked", False) else own.step  # without hooks, which are not of a part of a step
     try:
-        own.step(optimizer)
+        step(optimizer)
     finally:
         optimizer.param_groups = all_groups
 
@@ -184,6 +271,11 @@ def _check(model: nn.Module, optimizer: Optimizer) -> None:
     if optimizer._optimizer_step_pre_hooks or optimizer._optimizer_step_post_hooks:
         raise FrontEndError("a distributed optimizer must have no hooks of its step")
     refuse_own_step(optimizer)
+    for name, tensor in [*model.named_parameters(), *model.named_buffers()]:
+        if isinstance(tensor, nn.parameter.UninitializedTensorMixin):
+            raise FrontEndError(f"{name!r} of the model must have its values, got: none before its first forward pass; call it once on an example")
+        if tensor.layout != torch.strided:
+            raise FrontEndError(f"{name!r} of the model must be dense, got: {tensor.layout}")
     known = {id(p) for p in model.parameters()}
     for group in optimizer.param_groups:
         for parameter in group["params"]:
@@ -191,33 +283,8 @@ def _check(model: nn.Module, optimizer: Optimizer) -> None:
                 raise FrontEndError(f"parameters of the optimizer must be the model's, got: another one of {tuple(parameter.shape)}")
     check_one_by_one(optimizer)
     for name, parameter in model.named_parameters():
-        if parameter.device.type != "cpu" or not (parameter.is_floating_point() or not parameter.requires_grad):
-            raise FrontEndError(f"parameter {name!r} must be floating-point numbers on the CPU, got: {parameter.dtype} on {parameter.device}")
-
-
-def _check_same(optimizer: Optimizer, posts: Posts) -> None:
-    """Whether state and options are those of rank 0, on all ranks: with others, each rank would train a model of its own."""
-    def digest(value: Any, so_far: int) -> int:
-        if isinstance(value, torch.Tensor):
-            dense = value.detach().to_dense().contiguous().reshape(-1)
-            return zlib.crc32(dense.view(torch.uint8).numpy().data, zlib.crc32(str(value.dtype).encode(), so_far))
-        if isinstance(value, dict):
-            for key in sorted(value, key=str):
-                so_far = digest(value[key], zlib.crc32(str(key).encode(), so_far))
-        elif isinstance(value, (list, tuple)):
-            for part in value:
-                so_far = digest(part, so_far)
-        elif value is None or isinstance(value, (bool, int, float, str)):
-            so_far = zlib.crc32(repr(value).encode(), so_far)
-        return so_far
-    known = optimizer.state_dict()
-    own = torch.tensor([digest(known["state"], 0), digest(known["param_groups"], 0)])
-    all_ranks = torch.empty((posts.size, 2), dtype=torch.int64)
-    posts.post("optimizer", own, "all_gather", output=all_ranks).wait()
-    for what, said in zip(("state", "options"), all_ranks.T.tolist()):
-        for rank, other in enumerate(said):
-            if other != said[0]:
-                raise FrontEndError(f"{what} of the optimizer must match those of rank 0 on all ranks, got: others on rank {rank}")
+        if parameter.device.type != "cpu" or not (parameter.is_floating_point() or parameter.is_complex() or not parameter.requires_grad):
+            raise FrontEndError(f"parameter {name!r} must be floating-point or complex numbers on the CPU, got: {parameter.dtype} on {parameter.device}")
 
 
 def _posts() -> "tuple[Posts, Any]":
@@ -242,19 +309,6 @@ def _timeout() -> timedelta:
     backend = c10d._get_default_group()._get_backend(torch.device("cpu"))
     given = getattr(backend, "_timeout", None) or getattr(getattr(backend, "options", None), "_timeout", None)
     return given or c10d.default_pg_timeout
-
-
-def _share_buffers(model: nn.Module, gradients: Gradients, state: _State) -> None:
-    """At the beginning of a training step; of a model that is compiled, at the end of the step before."""
-    synchronized = [True]  # the pass before, as DistributedDataParallel has it
-
-    def of_rank_0(module: nn.Module, arguments: Any) -> None:
-        if module.training and torch.is_grad_enabled():
-            if synchronized[0]:
-                gradients.send_buffers()
-            synchronized[0] = not gradients.accumulating
-    state.sharing = Hook(of_rank_0)
-    state.hooks.append(model.register_forward_pre_hook(state.sharing).remove)
 
 
 def _complete(optimizer: "Optional[_Distributed]") -> None:

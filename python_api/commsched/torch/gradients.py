@@ -14,11 +14,13 @@ from torch import nn
 
 from ..errors import RuntimeFailure
 from ..posts import Posts
-from .early import Early, node_of
-from .first_use import FirstUse
-from .from_rank_0 import FromRank0
+from .agreed import Agreed
+from .early import Early
 from .measured import Measured
+from .shared_buffers import SharedBuffers
+from .under_way import UnderWay
 from .units import Unit
+from .uses import Uses
 from .watching import Hook, in_backward, watch
 
 MEASURED = 3  # steps
@@ -36,35 +38,32 @@ def _as_stepped(autocast: "tuple[bool, torch.dtype]") -> Iterator[None]:
 
 class Gradients:
     """Of the parameters of `model`, means over the ranks of `posts`; `update(parameters, groups)` makes the updates of some
-    with the optimizer's groups as they were when its step was called. `buffers` are those of rank 0 after send_buffers(): each
-    module waits for them that has some, or was seen to use one. `updated`: ids of the parameters that update() knows."""
+    with the optimizer's groups as they were when its step was called. `buffers` are those of rank 0 after send_buffers(). `updated`: ids of the parameters that update()
+    knows."""
 
-    def __init__(self, model: nn.Module, posts: Posts, update: "Callable[[list[nn.Parameter], list], None]", buffers: "list[torch.Tensor]", updated: "Collection[int]"):
+    def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, posts: Posts, update: "Callable[[list[nn.Parameter], list], None]", buffers: SharedBuffers,
+                 updated: "Collection[int]"):
         self.posts, self._update = posts, update
         named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
         self.names, self.parameters = [name for name, _ in named], [p for _, p in named]
         self._updated = {i for i, p in enumerate(self.parameters) if id(p) in updated}
         self._frozen = [(name, p) for name, p in model.named_parameters() if not p.requires_grad]
         self._modules = dict(model.named_modules())
-        self.steps, self.accumulating = 0, False
-        self.units = [Unit([i], name, 0) for i, name in enumerate(self.names)]
+        self.accumulating = False
+        self._under_way = UnderWay(posts, self.names, self.parameters)
         self.unit_of = {i: unit for i, unit in enumerate(self.units)}
         self._expected: Optional[set] = None  # that have gradients
         self._waiting: "dict[int, Unit]" = {}  # whose updates are still to be made, by id
         self._failed = False  # the ranks have ended with an error
-        self._stack: "list[nn.Module]" = []
-        self._mode: Optional[FirstUse] = None
-        self._users: "dict[int, list[nn.Module]]" = {}
         self._measured = Measured(self.parameters)
-        self._contributing: "dict[nn.Module, list[int]]" = {}  # whose parts are sent early
-        self._waits: "dict[nn.Module, list[Unit]]" = {}  # for whose updates a module waits
         self._told = False
         self._hooks: list = []
         self._root = model
-        self.buffers, self.values = buffers, FromRank0(posts)
-        own = {id(buffer) for buffer in buffers}
-        self._of_buffers = {module for module in self._modules.values() if isinstance(module, torch.jit.ScriptModule)
-                            or any(id(buffer) in own for buffer in module.buffers(recurse=False))}
+        self._buffers, self.values = buffers, buffers.values
+        self._uses = Uses(model, self._modules.values(), self.parameters, buffers, self._measured, self._watch_node)
+        self._agreed = Agreed(posts, model, optimizer, self.names)
+        self.updating = False  # the optimizer itself looks at parameters and its state
+
         def me():
             return self
         for index, parameter in enumerate(self.parameters):
@@ -76,9 +75,17 @@ class Gradients:
             self._hooks.append(module.register_forward_pre_hook(self._entering[-1]))
             self._hooks.append(module.register_forward_hook(Hook(lambda m, a, r: me()._leave(m, r)), always_call=True))
             self._hooks.append(module.register_state_dict_pre_hook(Hook(lambda *_: me().update_all())))
-            self._hooks.append(module.register_load_state_dict_pre_hook(Hook(lambda *_: me().update_all())))
+            self._hooks.append(module.register_load_state_dict_pre_hook(Hook(lambda *_: me().loaded())))
         self._indices = {id(p): i for i, p in enumerate(self.parameters)}
-        self._unwatch = watch(self, self._modules.values(), [*self.parameters, *buffers])
+        self._unwatch = watch(self, self._modules.values(), [*self.parameters, *buffers.now()])
+
+    @property
+    def units(self) -> "list[Unit]":
+        return self._under_way.units
+
+    @property
+    def steps(self) -> int:
+        return self._under_way.steps
 
     @property
     def measuring(self) -> bool:
@@ -102,7 +109,7 @@ class Gradients:
         if unit.groups is not None:
             raise RuntimeFailure(f"parameter {self.names[index]!r} must be used in the forward pass of the model, got: a use before its update")
         if unit.posted is not None:
-            self._finish(unit)
+            self._under_way.finish(unit)
 
     def _contribute(self, index: int, part: Optional[torch.Tensor]) -> None:
         """A part of a gradient that is not complete yet."""
@@ -135,58 +142,20 @@ class Gradients:
             self._measured.whole(index, all(len(u.missing) == len(u.members) and u.posted is None for u in self.units))
         unit.put(index, gradient)
         if not unit.missing:
-            dense = unit.flat if unit.flat is not None else gradient if gradient.is_contiguous() else gradient.contiguous()
+            dense = unit.flat if unit.flat is not None else gradient.contiguous().resolve_conj().resolve_neg()
             unit.copied = dense if dense is not gradient else None
-            if unit.early is not None:
-                unit.posted = unit.early.complete(dense)
-                return
-            unit.posted = self.posts.post(f"gradient {unit.key}", dense, combine="mean", priority=unit.priority)
-
-    def _finish(self, unit: Unit, wanted: bool = True) -> None:
-        """Its means are in the parameters' gradients. wanted: whether these are of use to anybody."""
-        if wanted:
-            self._check_sent(unit)
-        while self._agreeing(unit):
-            # What another rank waits for is not held up by this.
-            others = {id(other.posted): other for other in self.units if other is not unit and self._agreeing(other)}
-            one = self.posts.wait_any([unit.message(), *(other.message() for other in others.values())])
-            self._advance(others.get(id(one), unit))
-        unit.message().wait()
-        lacking = unit.take()
-        if lacking:
-            raise RuntimeFailure(f"parameter {self.names[lacking[0]]!r} must have a gradient on all ranks or on none, got: none on rank {self.posts.rank} in step {self.steps}")
-
-    def _check_sent(self, unit: Unit) -> None:
-        """What somebody has made of a gradient meanwhile would be lost, or be a part of the mean."""
-        changed = unit.changed(lambda i: self.parameters[i].grad if unit.groups is None else unit.gradients[i])
-        if changed is not None:
-            raise RuntimeFailure(f"gradient of {self.names[changed]!r} must stay as it is while it is averaged, got: another one in step {self.steps}; call synchronize() of the "
-                                 "optimizer before it is changed")
-
-    def _agreeing(self, unit: Unit) -> bool:
-        return unit.early is not None and unit.early.agreeing and unit.posted is not None
-
-    def _advance(self, unit: Unit) -> bool:
-        """What is posted of it is done: whether it has something else to wait for now."""
-        if not self._agreeing(unit):
-            return False
-        assert unit.early is not None
-        with torch.no_grad():
-            unit.posted = unit.early.advance(unit.copied if unit.copied is not None else unit.sent[unit.members[0]][0])
-        return True
-
-    def _partly(self) -> "list[Unit]":
-        return [unit for unit in self.units if unit.posted is None and 0 < len(unit.missing) < len(unit.members)]
+            self._under_way.post(unit, dense)
 
     def _complete(self, everywhere: bool = False) -> None:
         """Of several backward passes, the last ones may have changed some gradients of a unit; the others are means already, and go with them. everywhere: on
         all ranks, so that also units go of which some gradients are not there yet."""
-        for unit in self._partly():
+        for unit in self._under_way.partly():
             means = {i: gradient for i in unit.missing if unit.averaged and (gradient := self.parameters[i].grad) is not None}
             if len(means) < len(unit.missing) and not everywhere:
                 continue
             unit.fill(means)
-            unit.posted = self.posts.post(f"gradient {unit.key}", unit.flat, combine="mean", priority=unit.priority)
+            assert unit.flat is not None  # of several
+            self._under_way.post(unit, unit.flat)
 
     # ---- the optimizer's step ------------------------------------------------------------
     def step(self, groups: list) -> bool:
@@ -200,18 +169,20 @@ class Gradients:
         ready = {i for unit in self.units for i in unit.members if unit.posted is not None or i not in unit.missing}
         if not self._finished:
             self._refuse_local(ready)
-        for unit in self._partly():
+        for unit in self._under_way.partly():
             raise RuntimeFailure(f"parameter {self.names[min(unit.missing)]!r} must have a gradient in every step or in none, got: none in step {self.steps}")
         if self._expected is not None and not self._finished and ready != self._expected:
             name = self.names[min(ready ^ self._expected)]
             raise RuntimeFailure(f"parameter {name!r} must have a gradient in every step or in none, got: {'one' if ready > self._expected else 'none'} in step {self.steps}")
         at_once = self.measuring or self._finished or self.compiled()
+        self._agreed.post(self.steps, groups, self._under_way.sent)
         if at_once:
+            self._agree()
             self.finish_all()
         else:
             for unit in self.units:
                 if unit.posted is not None:
-                    self._check_sent(unit)
+                    self._under_way.check_sent(unit)
                     unit.groups = groups
                     unit.gradients = {i: self.parameters[i].grad for i in unit.members}
                     self._waiting[id(unit)] = unit
@@ -219,10 +190,25 @@ class Gradients:
             _pending.add(self)
         self._begin()
         self._finished = False
-        self.steps += 1
+        self._under_way.steps += 1
         return at_once
 
     _finished = False  # this step's gradients are complete, before step()
+
+    def _agree(self) -> None:
+        """All ranks make this step, in the same way; which is found before anything is updated by it."""
+        if self._agreed.posted is not None:
+            self._under_way.wait(self._agreed.posted)
+        with self._failing():
+            self._agreed.check()
+
+    @contextlib.contextmanager
+    def _failing(self) -> Iterator[None]:
+        try:
+            yield
+        except RuntimeFailure:
+            self._failed = True
+            raise
 
     def _refuse_local(self, ready: "set[int]") -> None:
         """What no backward pass has made, such as gradients of torch.autograd.grad() that somebody has set, is no mean over the ranks."""
@@ -242,7 +228,7 @@ class Gradients:
         self._take(*self._measured.agree(self.posts))
 
     def _take(self, units: "list[list[int]]", ahead: "list[int]") -> None:
-        self.units = []
+        self._under_way.units = []
         for priority, members in enumerate(units):
             first = self.parameters[members[0]]
             flat = torch.empty(sum(self.parameters[i].numel() for i in members), dtype=first.dtype) if len(members) > 1 else None
@@ -253,89 +239,50 @@ class Gradients:
                 self.units[-1].parts = {i: part.view(self.parameters[i].shape) for i, part in zip(members, parts)}
         self.unit_of = {i: unit for unit in self.units for i in unit.members}
         self._expected = set(self.unit_of)
-        owners: "dict[int, list[nn.Module]]" = {i: list(users) for i, users in self._users.items()}
-        indices = {id(p): i for i, p in enumerate(self.parameters)}
-        for module in self._modules.values():
-            for parameter in module.parameters(recurse=False):
-                if id(parameter) in indices:
-                    owners.setdefault(indices[id(parameter)], []).append(module)
         for index in ahead:
             unit = self.unit_of[index]
             unit.early = Early(self.posts, unit.key, unit.priority, self.parameters[index])
-            for module in self._users.get(index, [])[-1:]:
-                self._contributing.setdefault(module, []).append(index)
-        self._waits = {}
-        for index in self._expected:
-            # What is used outside of modules, or was not seen, is awaited when the model begins.
-            for module in owners[index] if index in self._users else [self._root]:
-                waits = self._waits.setdefault(module, [])
-                if self.unit_of[index] not in waits:
-                    waits.append(self.unit_of[index])
+        self._uses.scheduled(self.unit_of, ahead)
 
     # ---- forward -------------------------------------------------------------------------
     def _enter(self, module: nn.Module) -> None:
-        if module is self._root and not self._stack and self.measuring and torch.is_grad_enabled():
-            self._mode = FirstUse([*self.parameters, *self.buffers], self._stack)
-            self._mode.__enter__()
-        if self.values.arriving and (module in self._of_buffers or not self._stack):
+        if module is self._root and not self._uses.stack and self.measuring and torch.is_grad_enabled():
+            self._uses.begin()
+        if self.values.arriving and (module in self._buffers.users or not self._uses.stack):
             self.take_buffers()
         if self._waiting:
-            if not self._stack and module is not self._root:
+            if not self._uses.stack and module is not self._root:
                 self.update_all()  # a part of the model on its own
-            units = [unit for unit in self._waits.get(module, ()) if unit.groups is not None]
+            units = [unit for unit in self._uses.waits.get(module, ()) if unit.groups is not None]
             if units:
                 self._update_now(units)
-        self._stack.append(module)
+        self._uses.stack.append(module)
 
     def _update_now(self, units: "list[Unit]") -> None:
-        try:
+        with self._failing():
             self._make_updates(units)
-        except RuntimeFailure:
-            self._failed = True
-            raise
 
     def _leave(self, module: nn.Module, result: Any) -> None:
-        indices = self._contributing.get(module, [])
-        if self._mode is not None:
-            indices = [i for i, users in self._mode.users.items()
-                       if i < len(self.parameters) and len(users) > 1 and users[-1] is module]
-        for index in indices:
-            found = node_of(result, self.parameters[index])
-            if found is not None:
-                self._watch_node(index, *found)
-        while self._stack and self._stack.pop() is not module:
-            pass
-        if self._stack:
+        self._uses.leave(module, result)
+        if self._uses.stack:
             return
-        if self._mode is not None:
-            mode, self._mode = self._mode, None
-            mode.__exit__(None, None, None)
-            for index, seconds in mode.seconds.items():
-                if index >= len(self.parameters):
-                    self._of_buffers.update(mode.users[index])
-                    continue
-                self._measured.use(index, seconds)
-                known = self._users.setdefault(index, [])
-                known += [user for user in mode.users[index] if user not in known]
         if module is self._root and not self._failed:  # which is called after an error as well, and must not raise it again
             self.update_all()  # of what this pass has not used
 
     def send_buffers(self) -> None:
         """At the beginning of a forward pass, on all ranks."""
-        self.values.send(self.buffers, "buffer")
-        if self.measuring or self.compiled() or self._root in self._of_buffers:
+        self._agreed.passes += 1
+        if not self._buffers.send() or self.measuring or self.compiled() or self._root in self._buffers.users:
             self.take_buffers()
 
     def take_buffers(self) -> None:
         """Those of rank 0 are here."""
-        try:
+        with self._failing():
             self.values.take()
-        except RuntimeFailure:
-            self._failed = True
-            raise
 
     def _make_updates(self, units: "list[Unit]") -> None:
         """Waits for their gradients; meanwhile others' updates are made."""
+        self._agree()
         wanted = {id(unit.posted): unit for unit in units}
         complete: "list[Unit]" = []  # whose updates are made together
         while wanted:
@@ -347,11 +294,11 @@ class Gradients:
                 others = {id(unit.posted): unit for unit in self._waiting.values() if id(unit.posted) not in wanted}
                 one = self.posts.wait_any(posted + [unit.message() for unit in others.values()])
                 if id(one) in others:
-                    if not self._advance(others[id(one)]):
+                    if not self._under_way.advance(others[id(one)]):
                         self._apply([others[id(one)]])
                     continue
             unit = wanted.pop(id(one))
-            if self._advance(unit):
+            if self._under_way.advance(unit):
                 wanted[id(unit.posted)] = unit
             else:
                 complete.append(unit)
@@ -364,7 +311,7 @@ class Gradients:
         groups = units[0].groups or []
         changed = []
         for unit in units:
-            self._finish(unit)
+            self._under_way.finish(unit)
             unit.averaged, unit.groups = False, None
             del self._waiting[id(unit)]
             changed += [(self.parameters[i], gradient) for i, gradient in unit.gradients.items()]
@@ -372,12 +319,21 @@ class Gradients:
         now = [parameter.grad for parameter, _ in changed]
         for parameter, gradient in changed:
             parameter.grad = gradient
-        with _as_stepped(self._autocast):
+        with _as_stepped(self._autocast), self.by_optimizer():
             self._update([parameter for parameter, _ in changed], groups)
         for (parameter, _), gradient in zip(changed, now):
             parameter.grad = gradient
         if not self._waiting:
             _pending.discard(self)
+
+    @contextlib.contextmanager
+    def by_optimizer(self) -> Iterator[None]:
+        """Within it the optimizer itself looks at parameters and its state, and waits for nothing."""
+        before, self.updating = self.updating, True
+        try:
+            yield
+        finally:
+            self.updating = before
 
     # ---- who looks in between: watching.Watcher ------------------------------------------
     def seen(self, parameter: nn.Parameter) -> None:
@@ -388,7 +344,7 @@ class Gradients:
             return
         if unit.groups is not None:
             self._update_now([unit])
-        elif unit.posted is not None and not self._stack and not in_backward():
+        elif unit.posted is not None and not self._uses.stack and not in_backward():
             self.look("a gradient or parameter is looked at")
 
     def zeroed(self, set_to_none: bool) -> None:
@@ -396,6 +352,17 @@ class Gradients:
             self.update_all()
         self.finish_all(wanted=False)  # of a step that is left out
         self._begin()
+
+    def forget(self) -> None:
+        """Gradients were zeroed: what is not complete begins again."""
+        for unit in self.units:
+            if unit.posted is None:
+                unit.forget(lambda i: self.parameters[i].grad)
+
+    def loaded(self) -> None:
+        """Values or state are about to be, which may be others on each rank."""
+        self.update_all()
+        self._agreed.loaded = True
 
     def update_all(self) -> None:
         self.values.take()
@@ -407,7 +374,7 @@ class Gradients:
         self.values.settle()
         for unit in self.units:
             if unit.posted is not None and unit.groups is None:
-                self._finish(unit, wanted)
+                self._under_way.finish(unit, wanted)
 
     def synchronize(self) -> None:
         """All gradients are complete, and all updates made; after a backward pass the step is then made at once."""
@@ -419,10 +386,10 @@ class Gradients:
     def look(self, what: str, everywhere: bool = False) -> None:
         """Somebody looks at parameters or gradients: they are complete. everywhere: on all ranks."""
         self.update_all()
-        if not self._stack and not in_backward():
+        if not self._uses.stack and not in_backward():
             self._complete(everywhere)
         under_way = any(unit.posted is not None for unit in self.units)
-        if under_way and not self._stack:
+        if under_way and not self._uses.stack:
             partly = [unit for unit in self.units if unit.posted is None and len(unit.missing) < len(unit.members)]
             if partly:
                 return  # backward is not over

@@ -56,7 +56,7 @@ class Measured:
         if posts.rank == 0:
             used, ready, leads = (list(np.where((times < 0).any(0), -1.0, times.mean(0))) for times in all_ranks.swapaxes(0, 1))
             sizes = [p.numel() * p.element_size() for p in self._parameters]
-            ahead = [i for i in early(leads, ready, sizes) if self._parameters[i].dim() > 1]
+            ahead = [i for i in early(leads, ready, sizes) if self._parameters[i].dim() > 1 and not self._parameters[i].is_complex()]
             text = json.dumps([schedule(used, ready, sizes, [str(p.dtype) for p in self._parameters], ahead), ahead]).encode()
         length = np.array([len(text)], np.int64)
         posts.post("schedule's length", length, "broadcast").wait()

@@ -37,7 +37,8 @@ def check_one_by_one(optimizer: Optimizer) -> None:
     except Exception:
         return
     for one, other in zip(together, apart):
-        if not torch.allclose(one.double(), other.double(), rtol=_BOUND, atol=_BOUND, equal_nan=True):
+        wide = torch.complex128 if one.is_complex() else torch.float64
+        if not torch.allclose(one.to(wide), other.to(wide), rtol=_BOUND, atol=_BOUND, equal_nan=True):
             raise FrontEndError(f"optimizer must update each parameter by itself, got: {name}, whose update of one depends on which others are updated with it "
                                 "(a norm over all, what its groups or attributes keep, random numbers)")
 

@@ -26,6 +26,22 @@ def _conversion(module: torch.nn.Module, function: Callable[[torch.Tensor], torc
     return module
 
 
+def _of_any_momentum(own: Callable) -> Callable:
+    """In place of the forward pass of batch norms: one with momentum=None, whose running statistics are means over all batches, reads the number of these."""
+    def forward(self: Any, input: torch.Tensor) -> torch.Tensor:
+        if self.momentum is not None or not self.training or not self.track_running_stats or self.num_batches_tracked is None:
+            return own(self, input)
+        self._check_input_dim(input)
+        self.num_batches_tracked.add_(1)
+        statistics = self.running_mean, self.running_var
+        own_ones = [torch.zeros_like(t) for t in statistics]
+        result = torch.nn.functional.batch_norm(input, *own_ones, self.weight, self.bias, True, 1.0, self.eps)
+        for running, new in zip(statistics, own_ones):
+            running.add_((new - running) / self.num_batches_tracked)
+        return result
+    return forward
+
+
 class _NotAgain:
     """In place of reentrant checkpoints: values are what they would be, and nothing is computed again. As theirs, what is
     computed of no argument that requires a gradient has none."""
@@ -53,6 +69,8 @@ def plain():
     apply, torch.nn.Module._apply = torch.nn.Module._apply, _conversion
     again = checkpoint.CheckpointFunction, checkpoint._checkpoint_without_reentrant_generator
     checkpoint.CheckpointFunction, checkpoint._checkpoint_without_reentrant_generator = _NotAgain, _not_again
+    norm, batch_norm = torch.nn.modules.batchnorm._BatchNorm, torch.nn.modules.batchnorm._BatchNorm.forward
+    norm.forward = _of_any_momentum(batch_norm)
     validated = torch.distributions.Distribution._validate_args
     torch.distributions.Distribution.set_default_validate_args(False)
     torch.backends.mha.set_fastpath_enabled(False)
@@ -67,6 +85,7 @@ def plain():
         torch.distributions.Distribution.set_default_validate_args(validated)
         checkpoint.CheckpointFunction, checkpoint._checkpoint_without_reentrant_generator = again
         torch.nn.Module._apply = apply
+        norm.forward = batch_norm
         torch.backends.mha.set_fastpath_enabled(fast)
         torch._C._set_mkldnn_enabled(blocked)
         for log, level in zip(logs, levels):

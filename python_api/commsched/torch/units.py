@@ -52,6 +52,12 @@ class Unit:
         """A parameter whose gradient is another one than what is sent: another tensor, or written to since."""
         return next((i for i, (sent, version) in self.sent.items() if sent._version != version or now(i) is not sent), None)
 
+    def forget(self, now: "Callable[[int], Optional[torch.Tensor]]") -> None:
+        """What has changed since it was put is missing again."""
+        for i in [i for i, (sent, version) in self.sent.items() if sent._version != version or now(i) is not sent]:
+            del self.sent[i]
+            self.missing.add(i)
+
     def take(self) -> "list[int]":
         """What has arrived is in the gradients that were sent, and the next ones are missing. Returns those that others have sent only."""
         sent = [i for i in self.members if i in self.sent]
@@ -59,7 +65,10 @@ class Unit:
         with torch.no_grad():
             if self.early is not None:
                 self.early.finish(gradients[0] if self.copied is None else self.copied)
-            if self.flat is not None:
+            if self.flat is not None and self.flat.is_complex():  # of which some may be conjugates
+                for i, gradient in zip(sent, gradients):
+                    gradient.copy_(self.parts[i])
+            elif self.flat is not None:
                 torch._foreach_copy_(gradients, [self.parts[i] for i in sent])
             elif self.copied is not None:
                 gradients[0].copy_(self.copied)

@@ -17,7 +17,7 @@ from typing import Any, Callable, Iterable, Optional, Protocol
 import torch
 from torch import nn
 from torch.nn.utils import clip_grad
-from torch.optim.optimizer import register_optimizer_step_pre_hook
+from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks, register_optimizer_step_pre_hook
 
 
 class Watcher(Protocol):
@@ -34,6 +34,9 @@ class Watcher(Protocol):
 
     def zeroed(self, set_to_none: bool) -> None:
         """All gradients are about to be."""
+
+    def forget(self) -> None:
+        """They were."""
 
 
 _parameters: "dict[int, weakref.ref[Watcher]]" = {}  # by id
@@ -167,6 +170,7 @@ def _zeroed(own: Any) -> Any:
                         parameter.grad = None
                     else:
                         parameter.grad.detach_().zero_()
+        watcher.forget()
     return zero_grad
 
 
@@ -184,6 +188,11 @@ def _stepping(optimizer: Any, *_: Any) -> None:
         found = [reference() for group in optimizer.param_groups for p in group["params"] if (reference := _parameters.get(id(p))) is not None]
         for watcher in {id(w): w for w in found if w is not None}.values():
             watcher.look("another optimizer makes its step")
+
+
+def steps_have_hooks() -> bool:
+    """Whether somebody has hooks of the steps of all optimizers of the process."""
+    return bool(_global_optimizer_post_hooks) or any(hook is not _stepping for hook in _global_optimizer_pre_hooks.values())
 
 
 def in_backward() -> bool:
