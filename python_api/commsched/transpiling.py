@@ -25,15 +25,15 @@ def _jax() -> FrontEnd:
     return front_end()
 
 
-def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Cluster, None] = None, params: int = 0,
-              batch: Union[int, Sequence[int]] = -1, constant: Sequence[int] = (),
+def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Cluster, None] = None, params: Union[int, str] = 0,
+              batch: Union[int, str, Sequence[Union[int, str]]] = -1, constant: Union[int, str, Sequence[Union[int, str]]] = (),
               functions: Optional[Mapping[str, tuple]] = None, location_root: Optional[str] = None,
               strategy: Strategy = AllReduce(), profile: Any = None, calibration: Any = None,
               calibrate: bool = False, device: Optional[str] = None) -> Program:
     """Turns a training step written for one device into a distributed program.
 
     step(params, opt_state, batch) -> (params, opt_state, loss): any number of arguments,
-    all pytrees. `params` and `batch` are positions of arguments; every other argument is
+    all pytrees. `params` and `batch` are positions of arguments, or their names; every other argument is
     state. Outputs are matched to the carried arguments by structure, shapes and dtypes,
     in order; what is left are metrics, floating-point scalars, averaged over the workers; of other types they
     are refused: most integers are counts, whose mean over the workers would be less than they are.
@@ -42,7 +42,7 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
 
     cluster: a number of workers or a Cluster. The example batch is the GLOBAL batch:
     dimension 0 of each batch array is divided by the workers.
-    constant: positions of state arguments that no output is the new value of (needed only
+    constant: positions or names of state arguments that no output is the new value of (needed only
     where an output could be taken for it).
     functions: further functions of the module, name -> (function, *example arguments);
     arguments that look like carried arguments are those (of several that do, the same object, else that of the same name),
@@ -77,9 +77,9 @@ def transpile(step: Callable, *example_arguments: Any, cluster: Union[int, Clust
 
 def _positions(given: Any) -> Any:
     """One or several, which may be looked at more than once."""
-    if is_integer(given):
+    if is_integer(given) or isinstance(given, str):
         return (given,)
-    return tuple(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes)) else given
+    return tuple(given) if isinstance(given, Iterable) and not isinstance(given, bytes) else given
 
 
 def _of_paddle(program: Any, examples: tuple, others: "Mapping[str, tuple[Any, Any]]", **options: Any) -> Program:

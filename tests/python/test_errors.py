@@ -174,10 +174,10 @@ def test_numbers_of_workers(workers):
 
 
 @pytest.mark.parametrize("name", ["batch", "params", "constant"])
-@pytest.mark.parametrize("value", [3, -4, 1.0, "x", None, (0, 7), True])
+@pytest.mark.parametrize("value", [3, -4, 1.0, "z", None, (0, 7), (0, "z"), b"x", True])
 def test_positions_of_arguments(name, value):
     given = {"batch": (1, 2)} | {name: value}
-    with pytest.raises(commsched.FrontEndError, match=f"{name} must be .*position.* among the step's 3 arguments"):
+    with pytest.raises(commsched.FrontEndError, match=f"{name} must be .*(position.* among the step's 3 arguments|an argument of the step, p.*, x, y, got: 'z')"):
         commsched.transpile(plain, PARAMS, X, Y, **given)
 
 

@@ -132,7 +132,10 @@ def test_other_positions():
     def step(x, y, opt, params):
         value, grads = jax.value_and_grad(loss)(params, x, y)
         return opt + 1, value, update(params, grads)
-    arguments, results = head(commsched.transpile(step, X, Y, np.float32(0), PARAMS, params=3, batch=(0, 1)).mlir())
+    text = commsched.transpile(step, X, Y, np.float32(0), PARAMS, params=3, batch=(0, 1)).mlir()
+    for by_name in (dict(params="params", batch=("x", "y")), dict(params=-1, batch=("y", 0))):
+        assert commsched.transpile(step, X, Y, np.float32(0), PARAMS, **by_name).mlir() == text
+    arguments, results = head(text)
     assert arguments[0] == ("batch", "x") and arguments[-1] == ("param", "w")
     assert ("updates", "w") in results and ("metric", "loss") in results
 

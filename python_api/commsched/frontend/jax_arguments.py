@@ -12,7 +12,7 @@ from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
 import jax
 
-from ..arguments import shown
+from ..arguments import listed, shown
 from ..errors import FrontEndError
 from .located import first_failure
 
@@ -35,20 +35,26 @@ class NoNewValue(FrontEndError):
         super().__init__(said + hint)
 
 
-def _position(value: Any, what: str, count: int) -> int:
+def _position(value: Any, what: str, names: Sequence[str]) -> int:
+    """Of a position, or of a name."""
+    count = len(names)
+    if isinstance(value, str):
+        if list(names).count(value) == 1:
+            return names.index(value)
+        raise FrontEndError(f"{what} must be an argument of the step, {listed(names)}, got: {shown(value)}")
     try:
         position = operator.index(value)
     except TypeError:
         position = None
     if position is None or isinstance(value, bool) or not -count <= position < count:
-        raise FrontEndError(f"{what} must be a position among the step's {count} arguments, got: {shown(value)}")
+        raise FrontEndError(f"{what} must be a position among the step's {count} arguments, or the name of one, got: {shown(value)}")
     return position % count
 
 
-def _positions(values: Any, what: str, count: int) -> list[int]:
-    if isinstance(values, (str, bytes)) or not hasattr(values, "__iter__"):
-        raise FrontEndError(f"{what} must be positions among the step's {count} arguments, got: {shown(values)}")
-    return sorted({_position(v, what, count) for v in values})
+def _positions(values: Any, what: str, names: Sequence[str]) -> list[int]:
+    if isinstance(values, bytes) or not hasattr(values, "__iter__"):
+        raise FrontEndError(f"{what} must be positions among the step's {len(names)} arguments, or their names, got: {shown(values)}")
+    return sorted({_position(v, what, names) for v in values})
 
 
 def check_arguments(step: Callable, names: Sequence[str], params: Any, batch: Any, constant: Any):
@@ -60,8 +66,8 @@ def check_arguments(step: Callable, names: Sequence[str], params: Any, batch: An
         raise FrontEndError("the step must be what one device does, got: a function of jax.pmap")
     if count == 0:
         raise FrontEndError("the step must have example arguments, got none")
-    params = _position(params, "params", count)
-    batch, constant = _positions(batch, "batch", count), _positions(constant, "constant", count)
+    params = _position(params, "params", names)
+    batch, constant = _positions(batch, "batch", names), _positions(constant, "constant", names)
     for position in batch:
         if position == params:
             raise FrontEndError(f"argument '{names[position]}' cannot be both params and batch")
