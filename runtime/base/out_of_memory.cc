@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/base/out_of_memory.h"
 
+#include <execinfo.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -98,6 +99,10 @@ void EndWhenOutOfMemory(void (*say)(const char *message), Abort signals) {
   if (to_say != nullptr) return;
   to_say = say;
   before = std::set_terminate(OnTerminate);
+  // The C library loads what it unwinds its own frames with (pthread_once's) when it first needs that, and ends the process
+  // where there is no memory for it.
+  void *frame;
+  backtrace(&frame, 1);
   if (signals == Abort::kLeave) return;
   takes_signals = true;
   for (int number : {SIGABRT, SIGSEGV}) {
