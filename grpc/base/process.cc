@@ -13,6 +13,8 @@
 #include <thread>
 
 #include "absl/synchronization/mutex.h"
+#include "grpc/base/send_queue.h"
+#include "grpc/base/send_queues.h"
 #include "runtime/base/out_of_memory.h"
 #include "runtime/base/sync.h"
 
@@ -31,9 +33,10 @@ std::chrono::nanoseconds Ahead() {
 }
 
 // gRPC waits for its timers, which are of the steady clock, until a time of day. When that is set back, by
-// hours perhaps, none comes: it neither dials again nor notices that a peer is gone.
-void WatchTimeOfDay() {
-  constexpr auto kLook = std::chrono::milliseconds(200);
+// hours perhaps, none comes: it neither dials again nor notices that a peer is gone. Beside that, the sockets are
+// looked at.
+void Watch() {
+  constexpr auto kLook = std::chrono::duration<double>(SendQueue::kPeriod);
   constexpr auto kSetBack = std::chrono::milliseconds(20);
   for (auto before = Ahead();;) {
     std::this_thread::sleep_for(kLook);
@@ -43,6 +46,7 @@ void WatchTimeOfDay() {
       if (&grpc_kick_poller != nullptr) grpc_kick_poller();
     }
     before = now;
+    LookAtSendQueues();
   }
 }
 
@@ -65,7 +69,7 @@ void InitialiseGrpc() {
     // Never undone: gRPC's own shutdown waits up to 10 s for connections that
     // it has not taken apart yet, with nobody left to poll them.
     grpc_init();
-    std::thread(WatchTimeOfDay).detach();
+    std::thread(Watch).detach();
     return true;
   }();
   (void)done;

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "grpc/base/address.h"
-#include "grpc/base/congestion.h"
+#include "grpc/base/sockets.h"
 #include "grpc/base/options.h"
 #include "grpc/ranks/transport_of_rank.h"
 
@@ -73,7 +73,7 @@ absl::Status GrpcTransport::Listen() {
   grpc::ServerBuilder builder;
   for (const auto &[name, value] : ChannelArguments(grpc_))
     builder.AddChannelArgument(name, value);
-  SetCongestion(grpc_.congestion_control, &builder);
+  PrepareSockets(grpc_.congestion_control, &builder);
   int port = 0;
   builder.AddListeningPort(*address, *credentials, &port);
   builder.RegisterService(&service_);
@@ -122,7 +122,7 @@ absl::Status GrpcTransport::Connect() {
   grpc::ChannelArguments arguments;
   for (const auto &[name, value] : ChannelArguments(grpc_))
     arguments.SetInt(name, value);
-  SetCongestion(grpc_.congestion_control, &arguments);
+  PrepareSockets(grpc_.congestion_control, &arguments);
   auto credentials = ChannelCredentials(grpc_.security);
   if (!credentials.ok()) return credentials.status();
   if (!grpc_.security.server_name.empty())

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "grpc/base/address.h"
-#include "grpc/base/congestion.h"
+#include "grpc/base/sockets.h"
 #include "grpc/base/handover.h"
 #include "grpc/base/open_files.h"
 #include "grpc/base/options.h"

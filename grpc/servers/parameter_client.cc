@@ -16,6 +16,7 @@
 #include "grpc/base/handover.h"
 #include "grpc/base/open_files.h"
 #include "grpc/base/process.h"
+#include "grpc/base/sockets.h"
 #include "grpc/servers/parameter_protocol.h"
 #include "grpc/servers/server_link.h"
 #include "runtime/base/status_util.h"
@@ -163,6 +164,7 @@ absl::Status Client::Connect() {
     arguments.SetInt(name, value);
   if (!options_.security.server_name.empty())
     arguments.SetSslTargetNameOverride(options_.security.server_name);
+  PrepareSockets({}, &arguments);
 
   parameter::Join join;
   join.set_protocol_version(kParameterProtocol);

@@ -18,6 +18,7 @@
 #include "grpc/base/handover.h"
 #include "grpc/base/open_files.h"
 #include "grpc/base/process.h"
+#include "grpc/base/sockets.h"
 #include "grpc/servers/parameter_connection.h"
 #include "grpc/servers/parameter_hub.h"
 #include "grpc/servers/parameter_protocol.h"
@@ -162,6 +163,7 @@ absl::Status Service::Listen() {
   grpc::ServerBuilder builder;
   for (const auto &[name, value] : ParameterChannelArguments(options_.keepalive))
     builder.AddChannelArgument(name, value);
+  PrepareSockets({}, &builder);
   int port = 0;
   builder.AddListeningPort(*address, *credentials, &port);
   builder.RegisterService(&service_);

@@ -1,11 +1,11 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "grpc/base/congestion.h"
+#include "grpc/base/sockets.h"
 
 #include <grpc/support/sync.h>
 #include <grpcpp/grpcpp.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -16,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "grpc/base/send_queues.h"
 #include "runtime/base/files.h"
 
 // gRPC names this type in its interface (GRPC_ARG_SOCKET_MUTATOR), but installs
@@ -34,6 +35,8 @@ struct grpc_socket_mutator {
 namespace commsched::transport {
 namespace {
 
+bool SocketsAreKnown() { return absl::StartsWith(grpc::Version(), "1.51."); }
+
 bool Set(int fd, const std::string &control) {
   return setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, control.data(),
                     socklen_t(control.size())) == 0;
@@ -49,8 +52,10 @@ bool MutateAny(const void *info, grpc_socket_mutator *mutator) {
   int domain = 0;
   socklen_t size = sizeof(domain);
   getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size);
-  if (domain == AF_INET || domain == AF_INET6)
-    Set(fd, static_cast<Mutator *>(mutator)->control);
+  if (domain != AF_INET && domain != AF_INET6) return true;
+  const std::string &control = static_cast<Mutator *>(mutator)->control;
+  if (!control.empty()) Set(fd, control);
+  BoundSendQueue(fd);
   return true;
 }
 
@@ -78,7 +83,7 @@ class Option final : public grpc::ServerBuilderOption {
  public:
   explicit Option(std::string control) : control_(std::move(control)) {}
   void UpdateArguments(grpc::ChannelArguments *arguments) override {
-    SetCongestion(control_, arguments);
+    PrepareSockets(control_, arguments);
   }
   void UpdatePlugins(
       std::vector<std::unique_ptr<grpc::ServerBuilderPlugin>> *) override {}
@@ -91,7 +96,7 @@ class Option final : public grpc::ServerBuilderOption {
 
 absl::Status CheckCongestion(const std::string &control) {
   if (control.empty()) return absl::OkStatus();
-  if (!absl::StartsWith(grpc::Version(), "1.51."))
+  if (!SocketsAreKnown())
     return absl::UnimplementedError(absl::StrCat(
         "congestion control can be set with gRPC 1.51 only, got: ",
         grpc::Version()));
@@ -106,12 +111,12 @@ absl::Status CheckCongestion(const std::string &control) {
       absl::StripSuffix(names, "\n"), "), got: ", control));
 }
 
-void SetCongestion(const std::string &control, grpc::ChannelArguments *arguments) {
-  if (!control.empty()) arguments->SetSocketMutator(Make(control));
+void PrepareSockets(const std::string &control, grpc::ChannelArguments *arguments) {
+  if (SocketsAreKnown()) arguments->SetSocketMutator(Make(control));
 }
 
-void SetCongestion(const std::string &control, grpc::ServerBuilder *builder) {
-  if (!control.empty()) builder->SetOption(std::make_unique<Option>(control));
+void PrepareSockets(const std::string &control, grpc::ServerBuilder *builder) {
+  if (SocketsAreKnown()) builder->SetOption(std::make_unique<Option>(control));
 }
 
 }  // namespace commsched::transport

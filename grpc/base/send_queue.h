@@ -1,0 +1,65 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How much a TCP connection may have on its way. Controls that go by losses (Linux's default,
+// cubic) fill whatever queue the slowest link has, 5 to 20 ms of it as a rule, and an urgent message waits
+// behind all of that: what has been handed to the system cannot be overtaken. About a millisecond
+// of it keeps a link as busy.
+//
+// The same idea as TCP Vegas (Brakmo, O'Malley and Peterson, 1994) and byte queue limits (Linux,
+// 2011), by the send buffer. Unlike Vegas it gives up where the queue is made by others, whose
+// share of the link would otherwise grow at its expense.
+#ifndef COMMSCHED_GRPC_BASE_SEND_QUEUE_H
+#define COMMSCHED_GRPC_BASE_SEND_QUEUE_H
+
+#include <cstdint>
+
+namespace commsched::transport {
+
+// What the system has counted of a connection since it began, and what it thinks of it.
+struct TcpCounts {
+  uint64_t acknowledged = 0;  // bytes
+  double busy_s = 0;          // in which something was to be sent
+  double limited_s = 0;       // of these, in which the send buffer was full
+  double rtt_s = 0;           // of now
+  double least_rtt_s = 0;     // of the last minutes
+};
+
+// Of one connection. Not for several threads at once. No clock but what it is given.
+class SendQueue {
+ public:
+  // So often it is to be asked.
+  static constexpr double kPeriod = 0.1;
+  // Two segments as the kernel makes them, and some: with less each write is a small one.
+  static constexpr double kLeastBytes = 160 * 1024;
+
+  // How many bytes may be on the way from now on; 0: as many as TCP likes.
+  uint64_t Look(const TcpCounts &now);
+  // The system does not take the bound that Look gave last: none then.
+  void Refused() { Free(kRefusedLooks); }
+
+ private:
+  static constexpr double kLong = 2e-3, kShort = 0.4e-3, kWanted = 1e-3;      // waiting in queues
+  static constexpr double kLeastBusy = 0.2;                                   // of a period, else it says nothing
+  static constexpr int kLooks = 3;                                            // with a long queue, before it is bounded
+  static constexpr int kWindow = 20;                                          // looks over which a bound is judged
+  static constexpr int kRest = 100, kMostRest = 6400, kRefusedLooks = 36000;  // the first doubles each time
+
+  void Bind(uint64_t bound);
+  void Free(int looks);
+
+  TcpCounts before_;
+  bool any_ = false;
+  uint64_t bound_ = 0;
+  int rest_ = 0;  // looks in which there is no bound
+  int next_rest_ = kRest;
+  int long_ = 0;                 // looks in a row with a long queue
+  double rate_ = 0, queue_ = 0;  // of late, before there was a bound
+  // Since the bound has had its effect.
+  int looks_ = 0;
+  double bytes_ = 0, busy_ = 0, queues_ = 0;
+};
+
+}  // namespace commsched::transport
+
+#endif  // COMMSCHED_GRPC_BASE_SEND_QUEUE_H

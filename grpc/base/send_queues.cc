@@ -1,0 +1,117 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "grpc/base/send_queues.h"
+
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "grpc/base/send_queue.h"
+#include "runtime/base/sync.h"
+
+namespace commsched::transport {
+namespace {
+
+// The kernel counts what a buffer takes of its memory, of which this share is bytes of a connection.
+constexpr double kOfMemory = 0.75;
+
+struct Socket {
+  int fd = -1;
+  uint64_t cookie = 0;  // no other socket has it
+  uint64_t bound = 0;
+  SendQueue queue;
+};
+
+struct Sockets {
+  runtime::Mutex mu;
+  std::vector<Socket> all ABSL_GUARDED_BY(mu);
+};
+
+// Never destroyed: threads of gRPC outlive everything.
+Sockets &Known() {
+  static auto *known = new Sockets;
+  return *known;
+}
+
+template <typename T>
+bool Get(int fd, int level, int name, T *value) {
+  socklen_t size = sizeof(*value);
+  return getsockopt(fd, level, name, value, &size) == 0;
+}
+
+bool Counts(int fd, TcpCounts *counts) {
+  tcp_info info = {};
+  socklen_t size = sizeof(info);
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
+  if (size < offsetof(tcp_info, tcpi_sndbuf_limited) + sizeof(info.tcpi_sndbuf_limited)) return false;
+  constexpr double kMicro = 1e-6;
+  *counts = {.acknowledged = info.tcpi_bytes_acked,
+             .busy_s = kMicro * double(info.tcpi_busy_time),
+             .limited_s = kMicro * double(info.tcpi_sndbuf_limited),
+             .rtt_s = kMicro * info.tcpi_rtt,
+             .least_rtt_s = kMicro * info.tcpi_min_rtt};
+  return true;
+}
+
+// As if it had never been set.
+void Unbound(int fd) {
+  const int none = 0;
+  setsockopt(fd, SOL_SOCKET, SO_BUF_LOCK, &none, sizeof(none));
+}
+
+// Whether the system has taken it: it may allow less (net.core.wmem_max).
+bool Bound(int fd, uint64_t bytes) {
+  // The kernel doubles what it is given.
+  const int wanted = int(std::min(double(bytes) / kOfMemory / 2, 1e9));
+  int set = 0;
+  return setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &wanted, sizeof(wanted)) == 0 && Get(fd, SOL_SOCKET, SO_SNDBUF, &set) &&
+         set / 2 >= wanted;
+}
+
+// False once it is closed. Closed and opened again in between, which its cookie tells but for an instant, it
+// is another socket whose send buffer has been set, and no more.
+bool Look(Socket *socket) {
+  uint64_t cookie = 0;
+  TcpCounts counts;
+  if (!Get(socket->fd, SOL_SOCKET, SO_COOKIE, &cookie) || cookie != socket->cookie || !Counts(socket->fd, &counts)) return false;
+  const uint64_t bound = socket->queue.Look(counts);
+  if (bound == socket->bound) return true;
+  socket->bound = bound;
+  if (bound != 0 && Bound(socket->fd, bound)) return true;
+  if (bound != 0) socket->queue.Refused();
+  socket->bound = 0;
+  Unbound(socket->fd);
+  return true;
+}
+
+}  // namespace
+
+void BoundSendQueue(int fd) {
+  static const bool wanted = [] {
+    const char *given = std::getenv("COMMSCHED_SEND_QUEUE");
+    return given == nullptr || std::string_view(given) != "0";
+  }();
+  // Where a bound cannot be taken back, it is not set.
+  int lock = 0;
+  Socket socket = {.fd = fd};
+  if (!wanted || !Get(fd, SOL_SOCKET, SO_BUF_LOCK, &lock) || !Get(fd, SOL_SOCKET, SO_COOKIE, &socket.cookie)) return;
+  Sockets &known = Known();
+  runtime::MutexLock lock_all(&known.mu);
+  known.all.push_back(socket);
+}
+
+void LookAtSendQueues() {
+  Sockets &known = Known();
+  runtime::MutexLock lock(&known.mu);
+  std::erase_if(known.all, [](Socket &each) { return !Look(&each); });
+}
+
+}  // namespace commsched::transport

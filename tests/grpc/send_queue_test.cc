@@ -1,0 +1,236 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The bound of what is on the way, on links of drawn rates whose queues are fluids: what is on the
+// way and is not within the link waits in front of it, and each connection has the share of the rate
+// that it has of the queue.
+#include "grpc/base/send_queue.h"
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "grpc/base/send_queues.h"
+
+namespace commsched::transport {
+namespace {
+
+class Link {
+ public:
+  // Bytes a second; seconds there and back, without a queue; seconds that a queue has room for.
+  Link(double rate, double base, double room) : rate_(rate), base_(base), room_(room) {}
+
+  void SetRate(double rate) { rate_ = rate; }
+
+  // A step of connections that always have something to send, with these bounds (0: none), beside
+  // another one that fills the queue if `others`. Of each, what it has moved.
+  void Step(const std::vector<uint64_t> &bounds, bool others, double seconds) {
+    const double all = rate_ * (base_ + room_);
+    const double ways = double(bounds.size()) + others;
+    double on_the_way = others ? all / ways : 0;
+    std::vector<double> own;
+    for (uint64_t bound : bounds) {
+      own.push_back(bound != 0 ? std::min(double(bound), all / ways) : all / ways);
+      on_the_way += own.back();
+    }
+    if (others) on_the_way = std::max(on_the_way, all);  // it takes what is left
+    rtt_ = std::max(base_, on_the_way / rate_);
+    moved_.assign(own.size(), 0);
+    for (size_t i = 0; i < own.size(); ++i) moved_[i] = own[i] / rtt_ * seconds;
+    full_ = on_the_way >= rate_ * base_;
+  }
+
+  double rtt() const { return rtt_; }
+  double queue() const { return rtt_ - base_; }
+  const std::vector<double> &moved() const { return moved_; }
+
+ private:
+  double rate_, base_, room_, rtt_ = 0;
+  bool full_ = false;
+  std::vector<double> moved_;
+};
+
+struct Connection {
+  SendQueue queue;
+  TcpCounts counts;
+  uint64_t bound = 0;
+};
+
+class Job {
+ public:
+  Job(int connections, double base) : all_(connections), base_(base) {}
+
+  // `seconds` of it; the mean rate of all together, and the mean queue, of the last half.
+  struct Found {
+    double rate = 0, queue = 0, bounded = 0;
+  };
+  Found Run(Link *link, double seconds, bool others = false, double busy = 1) {
+    Found found;
+    const int looks = int(seconds / SendQueue::kPeriod);
+    for (int i = 0; i < looks; ++i) {
+      std::vector<uint64_t> bounds;
+      for (const Connection &each : all_) bounds.push_back(each.bound);
+      link->Step(bounds, others, SendQueue::kPeriod * busy);
+      for (size_t k = 0; k < all_.size(); ++k) {
+        Connection &each = all_[k];
+        each.counts.acknowledged += uint64_t(link->moved()[k]);
+        each.counts.busy_s += SendQueue::kPeriod * busy;
+        if (each.bound != 0 && double(each.bound) < 1.5 * link->rtt() * link->moved()[k] / (SendQueue::kPeriod * busy))
+          each.counts.limited_s += SendQueue::kPeriod * busy;
+        each.counts.rtt_s = link->rtt();
+        each.counts.least_rtt_s = base_;
+        each.bound = each.queue.Look(each.counts);
+        if (2 * i >= looks) {
+          found.rate += link->moved()[k] / (SendQueue::kPeriod * busy);
+          found.bounded += double(each.bound != 0) / double(all_.size());
+        }
+      }
+      if (2 * i >= looks) found.queue += link->queue();
+    }
+    const double half = looks - (looks + 1) / 2;
+    return {found.rate / half, found.queue / half, found.bounded / half};
+  }
+
+ private:
+  std::vector<Connection> all_;
+  double base_;
+};
+
+struct Drawn {
+  double rate, base, room;
+  int connections;
+};
+
+template <typename Test>
+void ForDrawnLinks(Test test) {
+  for (int seed = 0; seed < 300; ++seed) {
+    std::mt19937_64 random(seed);
+    const auto from = [&](double least, double most) {
+      return least * std::pow(most / least, std::uniform_real_distribution<>(0, 1)(random));
+    };
+    const Drawn drawn = {from(1e6, 1.2e10), from(1e-5, 5e-2), from(1e-3, 5e-2), 1 + int(random() % 8)};
+    SCOPED_TRACE(::testing::Message() << "seed " << seed << ": " << drawn.rate * 8e-6 << " Mbit/s, " << 1e3 * drawn.base << " ms, a queue of "
+                                      << 1e3 * drawn.room << " ms, " << drawn.connections << " connections");
+    test(drawn);
+    if (::testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(SendQueue, ALinkStaysBusyAndItsQueueShort) {
+  ForDrawnLinks([](const Drawn &drawn) {
+    Link link(drawn.rate, drawn.base, drawn.room);
+    Job job(drawn.connections, drawn.base);
+    const Job::Found found = job.Run(&link, 20);
+    EXPECT_GT(found.rate, 0.95 * drawn.rate);
+    // So much of each connection may be there in any case.
+    EXPECT_LT(found.queue, std::max(2.5e-3, 1.2 * drawn.connections * SendQueue::kLeastBytes / drawn.rate));
+  });
+}
+
+TEST(SendQueue, AQueueOfOthersIsLeftToThem) {
+  ForDrawnLinks([](const Drawn &drawn) {
+    Link link(drawn.rate, drawn.base, drawn.room), alike(drawn.rate, drawn.base, drawn.room);
+    Job job(drawn.connections, drawn.base);
+    const Job::Found found = job.Run(&link, 600, /*others=*/true);
+    const double fair = drawn.rate * drawn.connections / (drawn.connections + 1);
+    EXPECT_GT(found.rate, 0.8 * fair);
+  });
+}
+
+TEST(SendQueue, ALinkThatBecomesFasterIsUsed) {
+  ForDrawnLinks([](const Drawn &drawn) {
+    Link link(drawn.rate / 20, drawn.base, drawn.room);
+    Job job(drawn.connections, drawn.base);
+    job.Run(&link, 20);
+    link.SetRate(drawn.rate);
+    EXPECT_GT(job.Run(&link, 10).rate, 0.95 * drawn.rate);
+  });
+}
+
+TEST(SendQueue, ALinkThatBecomesSlowerHasAShortQueueAgain) {
+  ForDrawnLinks([](const Drawn &drawn) {
+    Link link(drawn.rate, drawn.base, drawn.room);
+    Job job(drawn.connections, drawn.base);
+    job.Run(&link, 20);
+    link.SetRate(drawn.rate / 5);
+    const Job::Found found = job.Run(&link, 100);
+    EXPECT_GT(found.rate, 0.95 * drawn.rate / 5);
+    EXPECT_LT(found.queue, std::max(3e-3, 1.2 * 5 * drawn.connections * SendQueue::kLeastBytes / drawn.rate));
+  });
+}
+
+TEST(SendQueue, OneThatHardlySendsIsLeftAlone) {
+  ForDrawnLinks([](const Drawn &drawn) {
+    Link link(drawn.rate, drawn.base, drawn.room);
+    Job job(drawn.connections, drawn.base);
+    EXPECT_EQ(job.Run(&link, 20, false, /*busy=*/0.1).bounded, 0);
+  });
+}
+
+TEST(SendQueue, ABoundThatTheSystemRefusesIsNotAskedForAgain) {
+  Link link(1.25e8, 1e-4, 2e-2);
+  SendQueue queue;
+  TcpCounts counts;
+  int asked = 0;
+  for (int i = 0; i < 10000; ++i) {
+    link.Step({0}, false, SendQueue::kPeriod);
+    counts.acknowledged += uint64_t(link.moved()[0]);
+    counts.busy_s += SendQueue::kPeriod;
+    counts.rtt_s = link.rtt();
+    counts.least_rtt_s = 1e-4;
+    if (queue.Look(counts) != 0) {
+      ++asked;
+      queue.Refused();
+    }
+  }
+  EXPECT_EQ(asked, 1);
+}
+
+int BufferLock(int fd) {
+  int lock = -1;
+  socklen_t size = sizeof(lock);
+  getsockopt(fd, SOL_SOCKET, SO_BUF_LOCK, &lock, &size);
+  return lock;
+}
+
+// A connection without a queue, whose numbers another file gets when it is closed.
+TEST(SendQueues, SocketsWithoutAQueueAreLeftAlone) {
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {.sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(listener, reinterpret_cast<sockaddr *>(&address), size), 0);
+  ASSERT_EQ(listen(listener, 1), 0);
+  getsockname(listener, reinterpret_cast<sockaddr *>(&address), &size);
+  const int sender = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(connect(sender, reinterpret_cast<sockaddr *>(&address), sizeof(address)), 0);
+  const int receiver = accept(listener, nullptr, nullptr);
+  BoundSendQueue(sender);
+  BoundSendQueue(receiver);
+  BoundSendQueue(-1);
+  std::vector<char> bytes(1 << 16);
+  for (int i = 0; i < 10; ++i) {
+    ASSERT_EQ(write(sender, bytes.data(), bytes.size()), ssize_t(bytes.size()));
+    for (size_t got = 0; got < bytes.size();) got += size_t(read(receiver, bytes.data(), bytes.size()));
+    LookAtSendQueues();
+  }
+  EXPECT_EQ(BufferLock(sender), 0);
+  EXPECT_EQ(BufferLock(receiver), 0);
+  const int other = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  ASSERT_EQ(dup2(other, sender), sender);
+  close(receiver);
+  LookAtSendQueues();
+  EXPECT_EQ(BufferLock(sender), 0);
+  for (int fd : {sender, other, listener}) close(fd);
+  LookAtSendQueues();
+}
+
+}  // namespace
+}  // namespace commsched::transport
