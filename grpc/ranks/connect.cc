@@ -13,8 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "grpc/base/address.h"
-#include "grpc/base/sockets.h"
 #include "grpc/base/options.h"
+#include "grpc/base/sockets.h"
 #include "grpc/ranks/transport_of_rank.h"
 
 namespace commsched::transport {

@@ -10,11 +10,11 @@
 #include <utility>
 
 #include "grpc/base/address.h"
-#include "grpc/base/sockets.h"
 #include "grpc/base/handover.h"
 #include "grpc/base/open_files.h"
 #include "grpc/base/options.h"
 #include "grpc/base/process.h"
+#include "grpc/base/sockets.h"
 #include "grpc/ranks/transport_of_rank.h"
 
 namespace commsched::transport {

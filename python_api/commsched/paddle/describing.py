@@ -24,6 +24,7 @@ from ..frontend.stablehlo.function import FunctionSpec
 from ..frontend.stablehlo.ir import Printer
 from . import interpret
 from .capture import Captured
+from .indices import Indices
 from .labels import none_ignored
 
 
@@ -123,6 +124,7 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
     printer = Printer()
     spec = FunctionSpec("step", kinds, results, True, samples, row_sparse=row_sparse)
     lines = level0_function(module, spec, located, printer)
+    indices = Indices(captured)
 
     def flatten(function: str, batch: Any, parts: int = 1) -> dict[str, np.ndarray]:
         _check_names(captured, batch)
@@ -131,6 +133,7 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
             array, old = np.asarray(batch[s.name]), example[s.name]
             check_part(s.name, (str(old.dtype), old.shape), (str(array.dtype), array.shape), parts)
             found[names.batches[s.name]] = np.ascontiguousarray(array)
+        indices.check(batch)
         return found
 
     def restore(found: Mapping[str, np.ndarray]) -> dict[int, Any]:

@@ -16,7 +16,8 @@ import numpy as np
 from .capture import Captured, Op
 
 _LOSSES = ("pd_op.nll_loss", "pd_op.nll_loss_grad")
-_TAKEN = tuple(f"pd_op.{name}{place}" for name in ("reshape", "squeeze", "unsqueeze", "flatten", "transpose", "slice", "cast", "assign") for place in ("", "_"))
+MOVED = tuple(f"pd_op.{name}{place}" for name in ("reshape", "squeeze", "unsqueeze", "flatten", "transpose", "cast", "assign") for place in ("", "_"))
+_TAKEN = (*MOVED, "pd_op.slice", "pd_op.slice_")
 
 
 def none_ignored(captured: Captured, example: "Mapping[str, np.ndarray]") -> Captured:

@@ -29,6 +29,9 @@ _library = torch.library.Library("commsched", "DEF")
 _library.define("gradient(Tensor gradient, int parameter) -> Tensor")
 _library.impl("gradient", lambda gradient, parameter: gradient.clone(), "CompositeExplicitAutograd")
 _library.impl("gradient", lambda gradient, parameter: torch.empty_like(gradient), "Meta")
+_library.define("within(Tensor index, int least, int end) -> Tensor")
+_library.impl("within", lambda index, least, end: index.clone(), "CompositeExplicitAutograd")
+_library.impl("within", lambda index, least, end: torch.empty_like(index), "Meta")
 
 
 @dataclasses.dataclass
@@ -257,7 +260,7 @@ def _refuse_another(first: torch.fx.GraphModule, whole: Callable, inputs: Sequen
     for a, b in zip(first.graph.nodes, second.graph.nodes):
         constants = [getattr(graph, node.target, None) for graph, node in ((first, a), (second, b)) if node.op == "get_attr"]
         if a.format_node() != b.format_node() or len(constants) == 2 and not constants_equal(*constants):
-            raise FrontEndError(f"{_where(b)}the step is another one the second time: {why}")
+            raise FrontEndError(f"{where(b)}the step is another one the second time: {why}")
     if len(first.graph.nodes) != len(second.graph.nodes):
         raise FrontEndError(f"the step is another one the second time: {why}")
 
@@ -305,24 +308,25 @@ def _refuse_baked(graph: torch.fx.GraphModule, step: Step, params: Sequence[torc
             constants[node] = value
             name = own.get(value.untyped_storage().data_ptr()) if isinstance(value, torch.Tensor) and value.numel() else None
             if name is not None:
-                raise FrontEndError(f"{_where(node)}the step reads {name} otherwise than through the model that it is given, where it "
+                raise FrontEndError(f"{where(node)}the step reads {name} otherwise than through the model that it is given, where it "
                                     "would be a constant")
             if isinstance(value, torch.Generator):
-                raise FrontEndError(f"{_where(next(iter(node.users), node))}the step draws numbers by a generator of its own, whose state has no part in "
+                raise FrontEndError(f"{where(next(iter(node.users), node))}the step draws numbers by a generator of its own, whose state has no part in "
                                     "a program; leave out generator=")
             if isinstance(value, torch.Tensor) and value.requires_grad:
-                raise FrontEndError(f"{_where(node)}the step reads a tensor {list(value.shape)} that requires a gradient and is no "
+                raise FrontEndError(f"{where(node)}the step reads a tensor {list(value.shape)} that requires a gradient and is no "
                                     "parameter of the model; it would be a constant")
-            step.beside.reads(_where(node), value)
+            step.beside.reads(where(node), value)
         elif node.op == "call_function" and hasattr(node.target, "_schema"):
             schema = node.target._schema
             for argument, value in zip(schema.arguments, node.args):
                 if argument.alias_info is not None and argument.alias_info.is_write and value in constants:
-                    raise FrontEndError(f"{_where(node)}the step changes a tensor that is no parameter or buffer of the model, by "
+                    raise FrontEndError(f"{where(node)}the step changes a tensor that is no parameter or buffer of the model, by "
                                         f"{schema.name}; register it as a buffer")
 
 
-def _where(node: torch.fx.Node) -> str:
+def where(node: torch.fx.Node) -> str:
+    """"file:line: " of the user, or nothing."""
     place = node.meta.get("stack_trace")
     return f"{places.shown(place)}: " if place else ""
 

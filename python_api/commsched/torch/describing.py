@@ -27,8 +27,9 @@ from ..frontend.stablehlo import level0_function, level0_module
 from ..frontend.stablehlo.function import FunctionSpec
 from ..frontend.stablehlo.ir import Printer
 from . import interpret, labels, optimizers, scaling, values
-from .capture import Graph, Step, capture, named_buffers, refuse_hooks
+from .capture import Graph, Step, capture, named_buffers, refuse_hooks, where
 from .first_state import Entry
+from .indices import Indices
 
 
 def is_criterion(loss: Any) -> bool:
@@ -283,7 +284,8 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
                 **({4: {known.split(".")[1]: values.to_torch(found[n]) for known, n in zip(scaling.NAMES, scaler)}} if scaler else {}),
                 **({5: values.to_torch(found[seeds[0]])} if seeds else {}), **({6: groups} if groups else {})}
     arguments_ = [BatchArgument(n, tuple(t.shape), d) for n, t, d in zip(batch_names, parts, local)]
-    example = batch
+    example, rows = batch, batch.samples // (workers * devices)
+    indices = Indices(graph.graph, len(batch.tensors), where)
 
     def flatten(function: str, value: Any, parts: int = 1) -> dict[str, np.ndarray]:
         given = Batch(value, argument_names(step))
@@ -294,6 +296,7 @@ def describe(step: Step, arguments: tuple, *, workers: int, devices: int = 1, se
             of_old, of_new = ((str(t.dtype).removeprefix("torch."), t.shape) for t in (old, new))
             check_part(name, of_old, of_new, parts)
             result[name] = values.to_numpy(new)
+        indices.check(batch_names, given.tensors, rows)
         return result
     return Description(lambda header: level0_module([lines], printer, header), slots, {"step": arguments_}, {"step": metrics},
                             flatten, restore, 0, rates)

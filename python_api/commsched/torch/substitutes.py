@@ -116,6 +116,11 @@ def _gaussian_nll_loss(input, target, var, full=False, eps=1e-6, reduction="mean
     return _reduced(loss, reduction)
 
 
+def _one_hot(tensor, num_classes=-1):
+    """Of a number outside of the classes PyTorch says so, where it is not traced."""
+    return F.one_hot(torch.ops.commsched.within(tensor, 0, num_classes) if num_classes > 0 else tensor, num_classes)
+
+
 def _set_data(tensor, value):
     """tensor.data = value, which no operation tells of."""
     if (tensor.shape, tensor.dtype) != (value.shape, value.dtype):
@@ -125,5 +130,5 @@ def _set_data(tensor, value):
 
 
 SUBSTITUTES: "dict[Any, Callable]" = {F.embedding_bag: _embedding_bag, torch.cdist: _cdist, F.ctc_loss: _ctc_loss,
-                                         F.gaussian_nll_loss: _gaussian_nll_loss, F.multilabel_margin_loss: _multilabel_margin_loss,
+                                         F.gaussian_nll_loss: _gaussian_nll_loss, F.multilabel_margin_loss: _multilabel_margin_loss, F.one_hot: _one_hot,
                                          torch.Tensor.data.__set__: _set_data}

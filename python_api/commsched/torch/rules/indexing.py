@@ -1,6 +1,6 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Gathers and scatters. Indices are expected to be inside, as eager PyTorch demands; nothing checks it in a run."""
+"""Gathers and scatters. Indices are expected to be inside, as eager PyTorch demands (indices.py)."""
 
 from __future__ import annotations
 

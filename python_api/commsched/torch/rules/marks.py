@@ -19,3 +19,9 @@ def _gradient(op: Operation, gradient, parameter):
       "aten.sym_constrain_range", "aten.sym_constrain_range_for_size")
 def _nothing(op: Operation, *_):
     return None
+
+
+@rule("commsched.within")
+def _within(op: Operation, index, least, end):
+    """An index that must be at least `least` and below `end` (indices.py)."""
+    return index
