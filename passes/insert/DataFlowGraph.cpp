@@ -61,6 +61,9 @@ bool mayRepeat(Operation *op) {
   };
   if (op->hasTrait<OpTrait::ConstantLike>() || isa<tensor::EmptyOp>(op))
     return op->getNumOperands() == 0;
+  // Another shape of what has no value is none either: it could not go from one fragment to another.
+  if (isa<tensor::ExtractSliceOp, tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::CastOp>(op))
+    return op->getNumOperands() == 1 && op->getOperand(0).getDefiningOp<tensor::EmptyOp>();
   if (auto splat = dyn_cast<tensor::SplatOp>(op))
     return isConstant(splat.getInput()) && splat.getDynamicSizes().empty();
   if (auto fill = dyn_cast<linalg::FillOp>(op))

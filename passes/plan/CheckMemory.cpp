@@ -65,6 +65,15 @@ static LogicalResult compare(func::FuncOp function, const MemoryTrace &before,
   return success();
 }
 
+/// A result that is a tensor.empty as a whole would be whatever its memory has held.
+static LogicalResult checkResults(const MemoryTrace &before) {
+  for (const auto &[key, read] : before.reads())
+    if (key.kind == ReadKey::Result && !read.writers.sources.empty() &&
+        llvm::all_of(read.writers.sources, [](const Source &source) { return source.kind == Source::Nothing; }))
+      return emitError(read.op->getLoc(), "a result has no value: nothing has been written to its tensor.empty");
+  return success();
+}
+
 LogicalResult checkMemory(func::FuncOp function, double &seconds,
                           llvm::function_ref<LogicalResult()> change) {
   CheckTimer timer(seconds);
@@ -80,7 +89,7 @@ LogicalResult checkMemory(func::FuncOp function, double &seconds,
     return failure();
   numberMemory(function);
   MemoryTrace before(function);
-  if (failed(before.run()))
+  if (failed(before.run()) || failed(checkResults(before)))
     return failure();
   timer.stop();
   if (failed(change()))

@@ -69,6 +69,7 @@ static LogicalResult approximateMath(ModuleOp module) {
     if (failed(applyPatternsGreedily(module, std::move(patterns))))
       return failure();
   }
+  defineIntegers(module);
   // What is left of these would become exp(x) - 1 and log(1 + x), which lose
   // all digits near 0.
   RewritePatternSet patterns(context);

@@ -223,9 +223,24 @@ static LogicalResult checkBodies(func::FuncOp function) {
   WalkResult walked = function.walk([](Operation *op) {
     if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
       auto resource = dyn_cast<DenseResourceElementsAttr>(constant.getValue());
-      if (!resource || resource.getRawHandle().getBlob())
+      if (!resource)
         return WalkResult::advance();
-      op->emitOpError("has no values: the module has none by the name of ") << constant.getValue();
+      AsmResourceBlob *blob = resource.getRawHandle().getBlob();
+      if (!blob) {
+        op->emitOpError("has no values: the module has none by the name of ") << constant.getValue();
+        return WalkResult::interrupt();
+      }
+      Type element = resource.getElementType();
+      if (!element.isIntOrFloat() || element.getIntOrFloatBitWidth() % 8 != 0) {
+        op->emitOpError("has values that cannot be in a resource, being of ") << element << ": they must be dense<...>";
+        return WalkResult::interrupt();
+      }
+      // Of more, MLIR takes the first.
+      uint64_t bytes = resource.getNumElements() * (element.getIntOrFloatBitWidth() / 8);
+      if (blob->getData().size() == bytes)
+        return WalkResult::advance();
+      op->emitOpError("must have ") << bytes << " bytes of values, got: " << blob->getData().size() << " in "
+                                    << constant.getValue();
       return WalkResult::interrupt();
     }
     auto truncate = dyn_cast<arith::TruncFOp>(op);

@@ -186,4 +186,74 @@ void expandFunctions(ModuleOp module) {
   });
 }
 
+// A constant of an integer type, or of tensors of one.
+static Value wholeOf(OpBuilder &builder, Location loc, Type type, const APInt &value) {
+  TypedAttr attr = builder.getIntegerAttr(getElementTypeOrSelf(type), value);
+  if (auto shaped = dyn_cast<ShapedType>(type))
+    attr = DenseElementsAttr::get(shaped, cast<IntegerAttr>(attr).getValue());
+  return arith::ConstantOp::create(builder, loc, attr);
+}
+
+static unsigned widthOf(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return element.isIndex() ? IndexType::kInternalStorageBitWidth : element.getIntOrFloatBitWidth();
+}
+
+static void defineDivision(Operation *op) {
+  bool isSigned = isa<arith::DivSIOp, arith::RemSIOp>(op);
+  bool isQuotient = isa<arith::DivSIOp, arith::DivUIOp>(op);
+  Value left = op->getOperand(0), right = op->getOperand(1);
+  Type type = right.getType();
+  APInt known;
+  if (matchPattern(right, m_ConstantInt(&known)) && !known.isZero() && !(isSigned && known.isAllOnes()))
+    return;
+  OpBuilder builder(op);
+  Location loc = op->getLoc();
+  unsigned width = widthOf(type);
+  auto number = [&](const APInt &value) { return wholeOf(builder, loc, type, value); };
+  auto equals = [&](Value a, const APInt &b) -> Value {
+    return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, a, number(b));
+  };
+  Value byZero = equals(right, APInt::getZero(width)), unsafe = byZero;
+  if (isSigned && width > 1) {
+    Value overflows = arith::AndIOp::create(builder, loc, equals(left, APInt::getSignedMinValue(width)),
+                                            equals(right, APInt::getAllOnes(width)));
+    unsafe = arith::OrIOp::create(builder, loc, byZero, overflows);
+  }
+  op->setOperand(1, arith::SelectOp::create(builder, loc, unsafe, number(APInt(width, 1)), right));
+  builder.setInsertionPointAfter(op);
+  Value ofZero = isQuotient ? number(APInt::getAllOnes(width)) : left;
+  auto defined = arith::SelectOp::create(builder, loc, byZero, ofZero, op->getResult(0));
+  op->getResult(0).replaceAllUsesExcept(defined, defined);
+}
+
+static void defineShift(Operation *op) {
+  Value amount = op->getOperand(1);
+  Type type = amount.getType();
+  unsigned width = widthOf(type);
+  APInt known;
+  if (matchPattern(amount, m_ConstantInt(&known)) && known.ult(width))
+    return;
+  OpBuilder builder(op);
+  Location loc = op->getLoc();
+  auto number = [&](uint64_t value) { return wholeOf(builder, loc, type, APInt(width, value)); };
+  Value last = number(width - 1);
+  Value inside = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ule, amount, last);
+  op->setOperand(1, arith::SelectOp::create(builder, loc, inside, amount, last));
+  if (isa<arith::ShRSIOp>(op)) // the sign is all that is left
+    return;
+  builder.setInsertionPointAfter(op);
+  auto defined = arith::SelectOp::create(builder, loc, inside, op->getResult(0), number(0));
+  op->getResult(0).replaceAllUsesExcept(defined, defined);
+}
+
+void defineIntegers(ModuleOp module) {
+  module->walk([](Operation *op) {
+    if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp>(op))
+      defineDivision(op);
+    else if (isa<arith::ShLIOp, arith::ShRSIOp, arith::ShRUIOp>(op))
+      defineShift(op);
+  });
+}
+
 } // namespace commsched::planexport

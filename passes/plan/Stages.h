@@ -153,6 +153,10 @@ void expandFunctions(mlir::ModuleOp module);
 /// folded, before functions are simplified or approximated.
 void mendFunctions(mlir::ModuleOp module);
 
+/// Integer divisions and shifts get a result for all operands (docs/fragments.md): those that LLVM
+/// leaves undefined end the process, or give what each element's code gives.
+void defineIntegers(mlir::ModuleOp module);
+
 /// Says of every multiplication and addition whether they are one operation, so that no
 /// code generator decides it: the numbers are the same on every target. Additions that may
 /// be reassociated are left to LLVM, which may contract them too.

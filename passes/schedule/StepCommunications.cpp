@@ -111,14 +111,25 @@ LogicalResult StepCommunications::findFetch(cs::SendRowsOp send) {
 
 void StepCommunications::sinkConcats() {
   Block &block = func.front();
+  // Where an op is, or will be: in front of the op of that place, or that op itself. The block numbers its ops anew
+  // when it is asked behind a move, so it is asked only which of two comes first that are in front of the same op.
+  llvm::DenseMap<Operation *, std::pair<unsigned, bool>> at;
+  unsigned place = 0;
+  for (Operation &op : block)
+    at[&op] = {place++, true};
+  auto isBefore = [&](Operation *a, Operation *b) {
+    std::pair<unsigned, bool> first = at.lookup(a), second = at.lookup(b);
+    return first != second ? first < second : a != b && a->isBeforeInBlock(b);
+  };
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
     if (!isa<cs::ConcatOp, cs::UnpackOp>(op))
       continue;
     Operation *first = block.getTerminator();
     for (Operation *user : op.getUsers())
-      if (user->isBeforeInBlock(first))
+      if (isBefore(user, first))
         first = user;
     op.moveBefore(first);
+    at[&op] = {at.lookup(first).first, false};
   }
 }
 

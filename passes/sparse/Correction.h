@@ -15,6 +15,9 @@
 
 namespace commsched::sparse {
 
+/// Of a fragment that keeps moments: the options of --lower-sparse-comm that say how (a string).
+inline constexpr llvm::StringLiteral kCorrectionAttr = "cs.correction";
+
 struct CorrectionRules {
   double momentum = 0;     // 0: none
   double secondMoment = 0; // decay of the mean of squares; 0: none

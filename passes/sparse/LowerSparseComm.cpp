@@ -23,8 +23,8 @@
 #include "passes/sparse/Regions.h"
 #include "passes/sparse/ServerLists.h"
 #include "passes/support/Module.h"
+#include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/StringSet.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace commsched {
@@ -123,8 +123,9 @@ private:
           params.insert(name.getValue());
       for (const auto &param : params)
         trained.insert(param.getKey());
-      if (failed(lower(func, *policy, params)))
+      if (failed(checkCorrection(func, *policy)) || failed(lower(func, *policy, params)))
         return failure();
+      noteCorrection(func);
     }
     if (std::optional<std::string> rule = policy->unusedRule(trained))
       return refuse("rules must match a parameter each, got: " + *rule);
@@ -136,7 +137,55 @@ private:
     auto single = static_cast<float>(value);
     return value >= 0 && std::isfinite(single) && (value == 0 || single > 0);
   }
-  static std::string text(double value) { return llvm::formatv("{0:g}", value).str(); }
+  /// All digits that tell it from others.
+  static std::string text(double value) {
+    SmallString<24> digits;
+    APFloat(value).toString(digits);
+    return digits.str().str();
+  }
+
+  /// The options that say what stands in the place of the optimizer's moments; empty: nothing does.
+  std::string textOfCorrection() {
+    if (!rulesOfSelection().correction.any())
+      return "";
+    std::string made = "momentum=" + text(momentum);
+    if (secondMoment > 0)
+      made += " second-moment=" + text(secondMoment) + " epsilon=" + text(epsilon) + " squares=" + squares.getValue();
+    return made;
+  }
+
+  /// Says on what keeps moments how.
+  void noteCorrection(func::FuncOp func) {
+    std::string text = textOfCorrection();
+    if (text.empty())
+      return;
+    for (auto fragment : func.front().getOps<cs::FragmentOp>())
+      if (readsMoments(fragment) && !fragment->hasAttr(kCorrectionAttr))
+        fragment->setAttr(kCorrectionAttr, StringAttr::get(&getContext(), text));
+  }
+
+  /// It is one for all gradients of a step, and the first run over it has decided: what that selected stays as it is.
+  LogicalResult checkCorrection(func::FuncOp func, const Policy &policy) {
+    std::string wanted = textOfCorrection();
+    if (wanted.empty() && !policy.asks() && !anyGradientAsks())
+      return success();
+    StringAttr known;
+    bool isSelected = false;
+    for (Operation &op : func.front()) {
+      if (auto own = op.getAttrOfType<StringAttr>(kCorrectionAttr))
+        known = own;
+      isSelected |= llvm::any_of(op.getOperandTypes(), [](Type type) {
+        auto placed = dyn_cast<cs::PlacedType>(type);
+        return placed && cs::CoordinatesAttr::of(placed.getTensor());
+      });
+    }
+    StringRef made = known ? known.getValue() : "";
+    if ((!known && !isSelected) || made == wanted)
+      return success();
+    auto named = [](StringRef correction) { return correction.empty() ? StringRef("momentum=0") : correction; };
+    return func.emitOpError() << "has gradients that were lowered with " << named(made)
+                              << ", which counts for all: a later run must ask for the same, got: " << named(wanted);
+  }
 
   /// An option that was given and is of selections only; empty: none.
   StringRef optionOfSelections() {

@@ -78,7 +78,8 @@ def LowerSparseComm : CsPass<"lower-sparse-comm"> {
     A remark says for every gradient what was chosen, with the predicted times, or
     why it stays dense: fewer than `min-elements` elements, an element type that
     cannot be selected from, a reduction other than mean and sum, one rank. A
-    second run changes nothing.
+    second run changes nothing, and is refused where it asks for other moments:
+    `cs.correction` of the fragments that keep them says which these are.
   }];
   let options = [
     CsOption<"density", "density", "::commsched::OptionNumber", "1.0",

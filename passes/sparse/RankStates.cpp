@@ -101,13 +101,25 @@ void RankStates::addResults() {
   }
 }
 
-bool sparse::readsMoments(cs::FragmentOp fragment, StringRef key) {
+/// Whether `fragment` reads state of each rank of such a name.
+static bool readsState(cs::FragmentOp fragment, llvm::function_ref<bool(StringRef)> isOne) {
   auto func = fragment->getParentOfType<func::FuncOp>();
   return llvm::any_of(fragment.getInputs(), [&](Value input) {
     auto argument = dyn_cast<BlockArgument>(input);
-    if (!argument || argument.getOwner() != &func.front() || !func.getArgAttr(argument.getArgNumber(), cs::kPerRankAttr))
-      return false;
-    StringRef name = place::carriedName(func, argument.getArgNumber()).getValue();
+    return argument && argument.getOwner() == &func.front() &&
+           func.getArgAttr(argument.getArgNumber(), cs::kPerRankAttr) &&
+           isOne(place::carriedName(func, argument.getArgNumber()).getValue());
+  });
+}
+
+bool sparse::readsMoments(cs::FragmentOp fragment, StringRef key) {
+  return readsState(fragment, [&](StringRef name) {
     return name == (key + ".velocity").str() || name == (key + ".squares").str();
+  });
+}
+
+bool sparse::readsMoments(cs::FragmentOp fragment) {
+  return readsState(fragment, [&](StringRef name) {
+    return name.contains(".velocity") || name.contains(".squares"); // of a shard of a device, behind it
   });
 }

@@ -43,6 +43,8 @@ private:
 
 /// Whether `fragment` reads the moments that a run before has given the gradient of `key`.
 bool readsMoments(cs::FragmentOp fragment, llvm::StringRef key);
+/// Of any gradient.
+bool readsMoments(cs::FragmentOp fragment);
 
 } // namespace commsched::sparse
 

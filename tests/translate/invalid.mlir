@@ -313,7 +313,7 @@ func.func @step(%w: !cs.placed<tensor<4xf32>, device 0> {cs.param = "w"}) -> (!c
     attributes {cs.step} {
   %n = cs.fragment "f" on 0 (%w) : (!cs.placed<tensor<4xf32>, device 0>) -> !cs.placed<tensor<4xf32>, device 0> {
   ^bb0(%x: tensor<4xf32>):
-    // expected-error @+1 {{raw data size does not match element type size}}
+    // expected-error @+1 {{must have 16 bytes of values, got: 4 in dense_resource<blob> : tensor<4xf32>}}
     %c = arith.constant dense_resource<blob> : tensor<4xf32>
     %y = arith.addf %x, %c : tensor<4xf32>
     cs.return %y : tensor<4xf32>
@@ -321,3 +321,60 @@ func.func @step(%w: !cs.placed<tensor<4xf32>, device 0> {cs.param = "w"}) -> (!c
   return %n : !cs.placed<tensor<4xf32>, device 0>
 }
 {-# dialect_resources: { builtin: { blob: "0x040000000000803f" } } #-}
+
+// -----
+
+// A tensor.empty as a whole has no value that could be one.
+cs.cluster @one nodes = 1 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+
+func.func @f(%w: !cs.placed<tensor<4xf32>, device 0> {cs.param = "w"}) -> (!cs.placed<tensor<4xf32>, device 0> {cs.updates = "w"}) {
+  // expected-error @+1 {{a result has no value: nothing has been written to its tensor.empty}}
+  %r = cs.fragment "f" on 0 (%w) : (!cs.placed<tensor<4xf32>, device 0>) -> !cs.placed<tensor<4xf32>, device 0> {
+  ^bb0(%a: tensor<4xf32>):
+    %e = tensor.empty() : tensor<2x2xf32>
+    %c = tensor.collapse_shape %e [[0, 1]] : tensor<2x2xf32> into tensor<4xf32>
+    cs.return %c : tensor<4xf32>
+  }
+  return %r : !cs.placed<tensor<4xf32>, device 0>
+}
+
+// -----
+
+// Values of a resource are as many as the type has.
+cs.cluster @one nodes = 1 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+
+func.func @f(%w: !cs.placed<tensor<4xf32>, device 0> {cs.param = "w"}) -> (!cs.placed<tensor<4xf32>, device 0> {cs.updates = "w"}) {
+  %r = cs.fragment "f" on 0 (%w) : (!cs.placed<tensor<4xf32>, device 0>) -> !cs.placed<tensor<4xf32>, device 0> {
+  ^bb0(%a: tensor<4xf32>):
+    // expected-error @+1 {{must have 16 bytes of values, got: 20 in dense_resource<values> : tensor<4xf32>}}
+    %k = arith.constant dense_resource<values> : tensor<4xf32>
+    %s = arith.addf %a, %k : tensor<4xf32>
+    cs.return %s : tensor<4xf32>
+  }
+  return %r : !cs.placed<tensor<4xf32>, device 0>
+}
+{-#
+  dialect_resources: { builtin: { values: "0x040000000000803F0000803F0000803F0000803F0000803F" } }
+#-}
+
+// -----
+
+// Bits are not bytes.
+cs.cluster @one nodes = 1 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+
+func.func @f(%w: !cs.placed<tensor<4xf32>, device 0> {cs.param = "w"}) -> (!cs.placed<tensor<4xf32>, device 0> {cs.updates = "w"}) {
+  %r = cs.fragment "f" on 0 (%w) : (!cs.placed<tensor<4xf32>, device 0>) -> !cs.placed<tensor<4xf32>, device 0> {
+  ^bb0(%a: tensor<4xf32>):
+    // expected-error @+1 {{has values that cannot be in a resource, being of 'i1': they must be dense<...>}}
+    %k = arith.constant dense_resource<values> : tensor<4xi1>
+    %s = arith.select %k, %a, %a : tensor<4xi1>, tensor<4xf32>
+    cs.return %s : tensor<4xf32>
+  }
+  return %r : !cs.placed<tensor<4xf32>, device 0>
+}
+{-#
+  dialect_resources: { builtin: { values: "0x0100000001000100" } }
+#-}

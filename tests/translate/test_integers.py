@@ -1,7 +1,8 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Operations of the smallest, the largest and other integers, of values and of constants, against Python's integers.
-What is undefined (a division by zero, a shift by the width, the smallest number by -1) is left out."""
+What MLIR leaves undefined (a division by zero, a shift by the width, the smallest number by -1) is what fragments make of
+it, docs/fragments.md; a division by zero that is rounded down or up is left out."""
 import numpy as np
 import pytest
 
@@ -29,12 +30,21 @@ def divides(x, y, bits):
     return y != 0 and not (y == -1 and x == -2**(bits - 1))
 
 
-def shifts(x, y, bits):
-    return 0 <= y < bits
-
-
 def toward_zero(x, y):
     return abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
+
+
+def quotient(x, y):
+    return toward_zero(x, y) if y else -1
+
+
+def shifted_left(x, y, bits):
+    return x << y if 0 <= y < bits else 0
+
+
+def shifted_right(x, y, bits):
+    """Behind the last bit is the sign."""
+    return x >> (y if 0 <= y < bits else bits)
 
 
 ANY = lambda x, y, bits: True  # noqa: E731
@@ -46,14 +56,13 @@ BINARY = {
     "arith.maxsi": (lambda x, y, b: max(x, y), ANY), "arith.minsi": (lambda x, y, b: min(x, y), ANY),
     "arith.maxui": (lambda x, y, b: max(x, y, key=lambda v: unsigned(v, b)), ANY),
     "arith.minui": (lambda x, y, b: min(x, y, key=lambda v: unsigned(v, b)), ANY),
-    "arith.divsi": (lambda x, y, b: toward_zero(x, y), divides),
-    "arith.remsi": (lambda x, y, b: x - toward_zero(x, y) * y, divides),
+    "arith.divsi": (lambda x, y, b: quotient(x, y), ANY), "arith.remsi": (lambda x, y, b: x - quotient(x, y) * y, ANY),
     "arith.floordivsi": (lambda x, y, b: x // y, divides), "arith.ceildivsi": (lambda x, y, b: -(-x // y), divides),
-    "arith.divui": (lambda x, y, b: unsigned(x, b) // unsigned(y, b), lambda x, y, b: y != 0),
-    "arith.remui": (lambda x, y, b: unsigned(x, b) % unsigned(y, b), lambda x, y, b: y != 0),
+    "arith.divui": (lambda x, y, b: quotient(unsigned(x, b), unsigned(y, b)), ANY),
+    "arith.remui": (lambda x, y, b: unsigned(x, b) % unsigned(y, b) if y else x, ANY),
     "arith.ceildivui": (lambda x, y, b: -(-unsigned(x, b) // unsigned(y, b)), lambda x, y, b: y != 0),
-    "arith.shli": (lambda x, y, b: x << y, shifts), "arith.shrsi": (lambda x, y, b: x >> y, shifts),
-    "arith.shrui": (lambda x, y, b: unsigned(x, b) >> y, shifts),
+    "arith.shli": (shifted_left, ANY), "arith.shrsi": (shifted_right, ANY),
+    "arith.shrui": (lambda x, y, b: shifted_right(unsigned(x, b), y, b), ANY),
     "math.ipowi": (power, lambda x, y, b: not (x == 0 and y < 0))}
 UNARY = {
     "math.absi": lambda x, b: abs(x), "math.ctpop": lambda x, b: bin(unsigned(x, b)).count("1"),

@@ -12,6 +12,23 @@
 // RUN: not cs-opt --insert-dist-comm --replicate-devices=hierarchical=true --lower-sparse-comm=momentum=0.5 %t.two.mlir 2>&1 | FileCheck %s --check-prefix=SHARD
 // RUN: cs-opt --insert-dist-comm --replicate-devices --lower-sparse-comm=momentum=0.5 %t.two.mlir | FileCheck %s
 
+// What stands in the place of the optimizer's momentum counts for all gradients: a later run over the step cannot have another.
+// RUN: cs-opt --insert-dist-comm --lower-sparse-comm=momentum=0.5 %s -o %t.once.mlir
+// RUN: cs-opt --lower-sparse-comm=momentum=0.5 %t.once.mlir -o %t.twice.mlir
+// RUN: cmp %t.once.mlir %t.twice.mlir
+// RUN: cs-opt --lower-sparse-comm %t.once.mlir -o %t.twice.mlir
+// RUN: cmp %t.once.mlir %t.twice.mlir
+// RUN: not cs-opt --lower-sparse-comm=momentum=0.75 %t.once.mlir 2>&1 | FileCheck %s --check-prefix=OTHER
+// RUN: not cs-opt --lower-sparse-comm="density=0.5 min-elements=1" %t.once.mlir 2>&1 | FileCheck %s --check-prefix=NONE
+// RUN: cs-opt --insert-dist-comm --lower-sparse-comm="rules=p=0.5:allgather min-elements=1" %s -o %t.lists.mlir
+// RUN: not cs-opt --lower-sparse-comm=momentum=0.5 %t.lists.mlir 2>&1 | FileCheck %s --check-prefix=LATE
+// RUN: cs-opt --lower-sparse-comm="rules=q=0.5:allgather min-elements=1" %t.lists.mlir | FileCheck %s --check-prefix=BOTH
+// OTHER: error: 'func.func' op has gradients that were lowered with momentum=0.5, which counts for all: a later run must ask for the same, got: momentum=0.75
+// NONE: lowered with momentum=0.5, which counts for all: a later run must ask for the same, got: momentum=0
+// LATE: lowered with momentum=0, which counts for all: a later run must ask for the same, got: momentum=0.5
+// BOTH-DAG: cs.fragment "top_k.p"
+// BOTH-DAG: cs.fragment "top_k.q"
+
 // SUM: error: 'cs.all_reduce' op is not corrected, being no all-reduce of one gradient: run --lower-sparse-comm before --combine-collectives
 // SHARD: error: 'cs.all_reduce' op is not corrected, being a shard of a gradient: run --replicate-devices without hierarchical
 // CHECK-DAG: cs.fragment "correct.p"

@@ -8,36 +8,27 @@ Gathers and integers have the same bits; sums of floating-point numbers are with
 """
 import pathlib
 import random
-import subprocess
 import sys
 
 import numpy
 from safetensors.numpy import load_file, save_file
 
-CLUSTER = ("cs.cluster @lab nodes = {} devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>\n"
-           "    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>\n")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+from drawn_program import DrawnProgram, call, tensor  # noqa: E402
+
 RANK = "!cs.placed<tensor<i32>, device 0>"
-
-
-def tensor(shape, element):
-    return f"tensor<{''.join(f'{n}x' for n in shape)}{element}>"
 
 
 def placed(shape, element):
     return f"!cs.placed<{tensor(shape, element)}, device 0>"
 
 
-class Program:
+class Program(DrawnProgram):
     def __init__(self, rng):
-        self.rng, self.nodes = rng, rng.randint(1, 5)
-        self.arguments, self.body, self.results, self.exact = [], [], [], set()
-        self.batches, self.count, self.wanted = {}, 0, []
+        super().__init__(rng, rng.randint(1, 5))
+        self.exact, self.wanted = set(), []
         for _ in range(rng.randint(2, 5)):
             rng.choice([self.gather, self.gather, self.sum, self.part, self.rows])()
-
-    def name(self, of):
-        self.count += 1
-        return f"{of}{self.count}"
 
     def batch(self, shape, element):
         name = self.name("b")
@@ -132,18 +123,6 @@ class Program:
         self.keep(reduced, table, "f32", False)
         if self.nodes > 1:
             self.wanted.append("are gathered")
-
-    def text(self):
-        values, attributes, types = zip(*self.results)
-        body = "\n  ".join(self.body)
-        return (CLUSTER.format(self.nodes) + f"func.func @step({', '.join(self.arguments)}) -> ({', '.join(attributes)}) "
-                f"attributes {{cs.step}} {{\n  {body}\n  return {', '.join('%' + v for v in values)} : {', '.join(types)}\n}}\n")
-
-
-def call(*command):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
-    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stderr}"
-    return done.stderr
 
 
 def check(cs_opt, folder, seed):

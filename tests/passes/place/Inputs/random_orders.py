@@ -7,36 +7,29 @@ give what the reference interpreter finds of the step itself, within the bounds 
 """
 import pathlib
 import random
-import subprocess
 import sys
 
 import numpy
 from safetensors.numpy import load_file, save_file
 
-CLUSTER = ("cs.cluster @lab nodes = {} devices = {} device = <kind = cpu, gflops = 40, gb_per_s = 20>\n"
-           "    intra = <mbit_per_s = 8, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>\n")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
+from drawn_program import DrawnProgram, call, tensor  # noqa: E402
+
 REPLICATE, SHARDS, COMBINE = "--replicate-devices", "--replicate-devices=hierarchical=true", "--combine-collectives"
 ORDERS = {"alone": [REPLICATE], "before": [COMBINE, REPLICATE], "behind": [REPLICATE, COMBINE],
           "both": [COMBINE, SHARDS, "--assign-devices", COMBINE], "assigned": [COMBINE, REPLICATE, "--assign-devices"]}
 
 
-def tensor(shape, element="f32"):
-    return f"tensor<{''.join(f'{n}x' for n in shape)}{element}>"
-
-
-class Step:
+class Step(DrawnProgram):
     def __init__(self, rng):
-        self.rng, self.nodes, self.devices = rng, rng.randint(1, 3), rng.randint(2, 3)
+        nodes, self.devices = rng.randint(1, 3), rng.randint(2, 3)
+        super().__init__(rng, nodes, devices=self.devices, intra=8)
         self.numbers = numpy.random.default_rng(rng.getrandbits(32))
-        self.arguments, self.body, self.results, self.values, self.batches, self.pairs, self.count = [], [], [], {}, {}, 0, 0
+        self.values, self.pairs = {}, 0
         for _ in range(rng.randint(1, 3)):
             rng.choice([self.pair, self.pair, self.single, self.table])()
         if not self.pairs:
             self.pair()
-
-    def name(self, of):
-        self.count += 1
-        return f"{of}{self.count}"
 
     def param(self, shape):
         name = self.name("p")
@@ -89,18 +82,6 @@ class Step:
         self.body.append(f"%{made} = cs.segment_sum %{ids}, %{values} : ({tensor((rows,), 'i32')}, {tensor((rows, shape[1]))}) -> {tensor(shape)}\n"
                          f"  %{mark} = cs.gradient %{made} of \"{param}\" : {tensor(shape)}")
         self.update(param, mark, shape)
-
-    def text(self):
-        values, attributes, types = zip(*self.results)
-        body = "\n  ".join(self.body)
-        return (CLUSTER.format(self.nodes, self.devices) + f"func.func @step({', '.join(self.arguments)}) -> ({', '.join(attributes)}) "
-                f"attributes {{cs.step}} {{\n  {body}\n  return {', '.join('%' + v for v in values)} : {', '.join(types)}\n}}\n")
-
-
-def call(*command):
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
-    assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stderr}"
-    return done.stderr
 
 
 def check(cs_opt, folder, seed):
