@@ -262,6 +262,44 @@ def test_what_stays_the_same_for_all_parts_is_said(change, why):
         assert "test_draws.py:" in found[0] and f"the random numbers that the step draws for its samples are the same for each of 2 parts of the batch: {why}. Where each is" in found[0]
 
 
+def noisy_if(more, of):
+    """A step that draws only of more samples than so many."""
+    def step(w, key, x, y):
+        key, drawn = random.split(key) if of != "nothing else" else (key, key)
+        noise = random.normal(drawn, (len(x), 3) if of != "how many" else (min(len(x), more), 3))[:1] if of == "how many" or len(x) > more else 0
+        loss, g = jax.value_and_grad(lambda w: (((x + noise) @ w["a"] @ w["b"] - y) ** 2).mean())(w)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, w, g), key, loss
+    return step
+
+
+@pytest.mark.parametrize("of", ["nothing else", "a key", "how many"])
+@pytest.mark.parametrize("parts", [2, 4, 8])
+def test_what_the_number_of_samples_decides_is_said(of, parts):
+    """Of 16 samples; parts have 8, 4 or 2, and twice as many is not always more than what decides."""
+    w, batches = data(2)
+    for more in (1, 5, 12, 16):
+        decided = N // parts <= more < N if of != "how many" else N // parts < more < N
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", commsched.MixedSamples)
+            commsched.transpile(noisy_if(more, of), w, random.key(1), *batches[0], batch=(2, 3), cluster=parts)
+        texts = [str(c.message) for c in caught if "random numbers" in str(c.message)]
+        assert len(texts) == decided, (more, texts)
+        assert all("test_draws.py:" in t and "\n" not in t for t in texts), texts
+
+
+def test_permutations_of_thousands_are_nothing_else():
+    """Which JAX makes in one round, or in two."""
+    def step(w, key, x, y):
+        key, drawn = random.split(key)
+        order = random.permutation(drawn, len(x))
+        loss, g = jax.value_and_grad(lambda w: ((x[order] @ w["a"] @ w["b"] - y[order]) ** 2).mean())(w)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, w, g), key, loss
+    w, _ = data(2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", commsched.MixedSamples)
+        commsched.transpile(step, w, random.key(1), np.ones((2048, 3), np.float32), np.ones(2048, np.float32), batch=(2, 3), cluster=4)
+
+
 def test_of_one_device_and_without_samples_nothing_changes():
     step, _ = step_of(["of features"])
     w, batches = data(3)

@@ -302,6 +302,27 @@ def test_state_of_one_making_is_one_line():
     assert [str(w.message).count("the new value of 's.a' and 2 more is not a mean over the samples") for w in caught] == [1]
 
 
+RANDOM = jax.random
+# Of a key and samples x (n, 3), what is kept of them.
+CHOSEN = {"one": lambda key, x: x[RANDOM.randint(key, (), 0, len(x))], "a choice": lambda key, x: RANDOM.choice(key, x), "the first of a permutation": lambda key, x: RANDOM.permutation(key, x)[0],
+          "by random numbers": lambda key, x: x[jnp.argsort(RANDOM.uniform(key, (len(x),)))[0]]}
+NOT_CHOSEN = {"a mean of some": lambda key, x: jnp.where(RANDOM.bernoulli(key, 0.5, x.shape), x, 0).mean(0), "noise": lambda key, x: RANDOM.normal(key, (3,)),
+              "a mean in another order": lambda key, x: RANDOM.permutation(key, x).mean(0), "one before": lambda key, x: jnp.ones(3)}
+
+
+@pytest.mark.parametrize("of, chosen", [*((f, True) for f in CHOSEN.values()), *((f, False) for f in NOT_CHOSEN.values())], ids=[*CHOSEN, *NOT_CHOSEN])
+def test_state_that_keeps_a_sample_by_chance(of, chosen):
+    def step(w, kept, key, x, y):
+        loss, g = jax.value_and_grad(lambda w: ((x @ w - y) ** 2).mean())(w)
+        key, drawn = RANDOM.split(key)
+        return w - 0.1 * g, kept * 0.5 + of(drawn, x), key, loss
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", commsched.MixedSamples)
+        commsched.transpile(step, W, np.zeros(3, np.float32), RANDOM.key(0), X, Y, batch=(3, 4), cluster=4)
+    texts = [str(c.message) for c in caught if issubclass(c.category, commsched.MixedSamples)]
+    assert len(texts) == chosen and all("the new value of 'kept' is not" in t and "The mean of those of 4 parts is kept" in t for t in texts), texts
+
+
 def test_gradients_in_sixteen_bits_do_not_warn():
     """Sums over the samples in bf16 are sums."""
     with warnings.catch_warnings():

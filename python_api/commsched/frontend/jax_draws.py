@@ -36,6 +36,34 @@ def draws(trace: ClosedJaxpr) -> "list[Any]":
     return [] if any(e.primitive is worker_index_p for e in every) else [e for e in every if e.primitive.name in _DRAW]
 
 
+def decided_by_number(one: ClosedJaxpr, two: Optional[ClosedJaxpr], whole: Optional[ClosedJaxpr], parts: int, locate: "Callable[[Any], Optional[str]]") -> None:
+    """Warns of a step of which the number of samples decides what it draws, but for what of_the_whole() warns of. one, two, whole: that of one part, of twice its samples and of the
+    whole batch, if it is known."""
+    own = _not_shuffled(one)
+    for trace, times in ((two, 2), (whole, parts)):
+        found = _not_shuffled(trace) if trace is not None else own
+        alike = [e.primitive for e in found] == [e.primitive for e in own]
+        other = next((f for e, f in zip(own, found) if not _as_many(_shape(e), _shape(f), times)), None) if alike else (found or own)[-1]
+        if other is None:
+            continue
+        if times > 2 or not own:
+            _say(one if any(other is e for e in own) else trace or one, other, "which random numbers the step draws is decided by the number of samples: for the whole batch they are others than "
+                 f"for each of {parts} parts", locate)
+        return
+
+
+def _not_shuffled(trace: ClosedJaxpr) -> "list[Any]":
+    """What is drawn but for permutations, which have one round more where there are thousands of samples."""
+    within = {id(f) for e in equations(trace.jaxpr) if e.params.get("name") == "_shuffle" for x in inner(e) for f in equations(closed(x).jaxpr)}
+    return [e for e in draws(trace) if id(e) not in within]
+
+
+def _as_many(one: "tuple[int, ...]", more: "tuple[int, ...]", times: int) -> bool:
+    """Whether a shape is the same, or has so many times as many along one dimension."""
+    other = [(a, b) for a, b in zip(one, more) if a != b]
+    return len(one) == len(more) and (not other or len(other) == 1 and other[0][1] == times * other[0][0])
+
+
 def of_the_whole(one: ClosedJaxpr, two: ClosedJaxpr, batch: Sequence[bool], parts: int, results: "Sequence[tuple[str, str]]",
                  locate: "Callable[[Any], Optional[str]]") -> Optional[ClosedJaxpr]:
     """The step of one part with the random numbers that its samples have in the whole batch; None where it has none that are its samples'. Warns of those that
@@ -87,10 +115,14 @@ def _place(jaxpr: Any, of: Any, locate: "Callable[[Any], Optional[str]]") -> Opt
 
 
 def _warn(trace: ClosedJaxpr, e: Any, parts: int, why: str, locate: "Callable[[Any], Optional[str]]") -> None:
+    _say(trace, e, f"the random numbers that the step draws for its samples are the same for each of {parts} parts of the batch: {why}. "
+         "Where each is to have its own, draw from commsched.worker_key(key)", locate)
+
+
+def _say(trace: ClosedJaxpr, e: Any, what: str, locate: "Callable[[Any], Optional[str]]") -> None:
     job, place = current(), _place(trace.jaxpr, e, locate)
     if job is None or job.rank == 0:
-        warnings.warn(f"{f'{place}: ' if place else ''}the random numbers that the step draws for its samples are the same for each of {parts} parts of the batch: {why}. "
-                      "Where each is to have its own, draw from commsched.worker_key(key) (docs/python.md, \"Randomness\")", MixedSamples, stacklevel=5)
+        warnings.warn(f"{f'{place}: ' if place else ''}{what} (docs/python.md, \"Randomness\")", MixedSamples, stacklevel=6)
 
 
 def _changed(jaxpr: Any, axes: "dict[int, int]", parts: int) -> Any:

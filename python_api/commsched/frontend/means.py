@@ -18,6 +18,7 @@ from . import trial
 from .base import left_behind
 from .doubling import Value, followed
 from .doubling_rules import SAME, UNKNOWN, Factor, Other, shape
+from .jax_draws import decided_by_number
 from .jax_gradient import gradient_p, marking
 from .jaxprs import closed, equations, inner
 from .kinds import DECIDED, LIMIT, NONE, NUMBER, PLACE, TOGETHER, Mixed, Some, worst
@@ -109,8 +110,10 @@ def check_mean(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any]
     job = current()
     if job is None or job.rank == 0:
         asked = [i for i, (_, v) in enumerate(made) if (v.kind == NONE or _limited(v)) and v.factor is UNKNOWN]
-        numbers = trial.by_number(*traces, batch, asked) if traces is not None and asked else []
-        _warn(gradients, made, unknown, lambda: trial.differing(*traces, batch) if traces is not None else None, numbers, parts, locate, function)
+        numbers = trial.by_number(*traces[:2], batch, asked) if traces is not None and asked else []
+        if traces is not None and locate is not None:
+            decided_by_number(*traces, parts, locate)
+        _warn(gradients, made, unknown, lambda: trial.differing(*traces[:2], batch) if traces is not None else None, numbers, parts, locate, function)
 
 
 def _refuse(gradients: "Sequence[Value]", made: "Sequence[tuple[tuple[str, str], Value]]", parts: int, number: str) -> None:
@@ -146,8 +149,9 @@ def _warn(gradients: "Sequence[Value]", made: "Sequence[tuple[tuple[str, str], V
              "not for all data a" if where_one_does else "not a", place)
     another, reported = "The parameters will not be those of one device on the whole batch", f"The mean of those of {parts} parts is reported"
     mixed = worst([_mixed(g) for g in gradients])
-    not_known = [_not_known(v) for v in gradients] + [role == "metric" and _not_known(v) for (role, _), v in made]
-    tried = a_try() if mixed is None and (unknown or any(not_known)) else None
+    # Of new values of parameters and state only those that samples have an unknown part in: an optimizer may make much of how gradients are rounded.
+    not_known = {i for i, ((role, _), v) in enumerate(made) if (_not_known(v) if role == "metric" else v.kind is None and unknown is None)}
+    tried = a_try() if mixed is None and (unknown or not_known or any(map(_not_known, gradients))) else None
     if mixed is not None:
         warn_mixed(mixed, "the gradients are", another)
     elif tried is not None and tried.gradients:
@@ -160,6 +164,8 @@ def _warn(gradients: "Sequence[Value]", made: "Sequence[tuple[tuple[str, str], V
     for i, ((role, name), value) in enumerate(made):
         larger, of = _multiple(value.factor), _mixed(value)
         why = f"it is {larger} when every sample is there twice" if larger else _TRIED if i in numbers else None
+        if why is None and of is None and tried is not None and not tried.gradients and i in tried.results & not_known:
+            why = _TRIED_PARTS
         if role != "metric":
             if role == "updates" and mixed is None and (of or why):
                 kept.setdefault(why if why and _limited(value) else of or why, []).append(name)
@@ -169,8 +175,6 @@ def _warn(gradients: "Sequence[Value]", made: "Sequence[tuple[tuple[str, str], V
             warn(what, why, reported)
         elif mixed is None and of is not None:
             warn_mixed(of, what, reported)
-        elif tried is not None and not tried.gradients and i in tried.results and _not_known(value):
-            warn(what, "tried with drawn numbers, the mean of those of parts is another one", reported)
     for by, names in kept.items():
         others = f" and {len(names) - 1} more" if len(names) > 1 else ""
         what, then = f"the new value of '{names[0]}'{others} is", f"The mean of those of {parts} parts is kept"
@@ -185,8 +189,8 @@ class _Left(Exception):
 
 
 def _compared(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any], batch: "Sequence[bool]", parts: int, automatic: bool,
-              function: Optional[str]) -> "tuple[list[Value], list[Value], Optional[tuple[ClosedJaxpr, ClosedJaxpr]]]":
-    """What becomes of gradients and of results with more samples, and the traces of one part and of two."""
+              function: Optional[str]) -> "tuple[list[Value], list[Value], Optional[tuple[ClosedJaxpr, ClosedJaxpr, Optional[ClosedJaxpr]]]]":
+    """What becomes of gradients and of results with more samples, and the traces of one part, of two and of the whole batch, if that is known."""
     traces: "dict[int, Optional[ClosedJaxpr]]" = {}
 
     def traced(count: int) -> "Optional[ClosedJaxpr]":
@@ -207,17 +211,17 @@ def _compared(step: "Callable[[int], Optional[Callable]]", specs: Sequence[Any],
     found = between(1, 2)
     if found is None:
         return [], [], None
-    both = traces[1], traces[2]
+    one, two, whole = traces[1], traces[2], None
     if not found[function is not None]:  # another step with so few samples, such as x[:4] of 4, or what is broadcast of 1
         found = between(2, 4) or found
     try:
-        one, whole = traced(1), traced(parts)
+        whole = traced(parts)
         # Such as x[:100] of parts with 8: with as many samples as one device has.
         more = between(parts, 2 * parts) if one is not None and whole is not None and not alike(one, whole) else None
     except Exception:  # so many samples are too many for it
         more = None
     gradients, results = found if more is None else (_worse(found[0], more[0]), _worse(found[1], more[1]))
-    return gradients, results, None if both[0] is None or both[1] is None else (both[0], both[1])
+    return gradients, results, None if one is None or two is None else (one, two, whole)
 
 
 _WHY = {TOGETHER: "depends on several samples together, and each of {parts} parts of the batch has its own",
@@ -228,6 +232,7 @@ _WHY = {TOGETHER: "depends on several samples together, and each of {parts} part
 
 
 _TRIED = "tried with drawn numbers, it is another one with twice as many samples"
+_TRIED_PARTS = "tried with drawn numbers, the mean of those of parts is another one"
 
 
 def _mixed(value: Value) -> Optional[Mixed]:

@@ -47,6 +47,8 @@ def _for_a_try(jaxpr: Any) -> Any:
             return e.replace(params={n: changed(x) for n, x in e.params.items()}) if inner(e) else e
         aval = e.outvars[0].aval
         value = np.asarray(BITS >> 64 - 8 * aval.dtype.itemsize if e.primitive.name == "random_bits" else 0, aval.dtype)
+        if not aval.shape:  # of which JAX makes no operation
+            return e.replace(primitive=jax.lax.or_p, invars=[Literal(value, aval)] * 2, params={})
         same = jax.make_jaxpr(lambda: jnp.full(aval.shape, value))()
         return e.replace(primitive=jax.lax.broadcast_in_dim_p, invars=[Literal(value, jax.core.ShapedArray((), aval.dtype))],
                          params=same.eqns[-1].params)
