@@ -36,6 +36,7 @@ struct Functions {
   decltype(&MPI_Finalize) Finalize;
   decltype(&MPI_Finalized) Finalized;
   decltype(&MPI_Get_count) Get_count;
+  decltype(&MPI_Ibarrier) Ibarrier;
   decltype(&MPI_Improbe) Improbe;
   decltype(&MPI_Imrecv) Imrecv;
   decltype(&MPI_Init_thread) Init_thread;

@@ -26,6 +26,7 @@ commsched_mpi_functions() {
       .Finalize = MPI_Finalize,
       .Finalized = MPI_Finalized,
       .Get_count = MPI_Get_count,
+      .Ibarrier = MPI_Ibarrier,
       .Improbe = MPI_Improbe,
       .Imrecv = MPI_Imrecv,
       .Init_thread = MPI_Init_thread,

@@ -4,7 +4,10 @@
 
 #include <stdlib.h>
 
+#include <algorithm>
 #include <atomic>
+#include <iterator>
+#include <list>
 #include <memory>
 #include <thread>
 
@@ -12,6 +15,7 @@
 #include "mpi/functions.h"
 #include "mpi/ranks.h"
 #include "runtime/base/backoff.h"
+#include "runtime/base/files.h"
 
 namespace commsched::transport {
 
@@ -28,6 +32,44 @@ bool begun_here = false;
 bool ready = false;       // is what follows
 MPI_Comm parts_of_world;  // of the first connection
 int processes_here = 1;   // of the job, on this host
+
+constexpr int kSignTag = 0;  // notes have others
+constexpr auto kLook = std::chrono::milliseconds(100);
+// How often the patience of the others the disk may take for one answer.
+constexpr int kDiskPatience = 5;
+
+// Until all processes have come to the end of MPI.
+bool AllCome(absl::Duration patience) {
+  // MPI keeps where the signs go, also if not all come.
+  struct Waiting {
+    MPI_Request all, sign;
+    char byte;
+  };
+  auto waiting = std::make_unique<Waiting>();
+  auto listen = [&] {
+    return Mpi().Irecv(&waiting->byte, 1, Mpi().byte, MPI_ANY_SOURCE, kSignTag, Mpi().world, &waiting->sign);
+  };
+  Clock::time_point until = runtime::After(patience);
+  runtime::Backoff backoff(std::chrono::milliseconds(1));
+  for (bool begun = false, come = false; !come; begun = true) {
+    if (begun) backoff.Rest(false);
+    MutexLock lock(&MpiMutex());
+    int heard = 0, done = 0;
+    bool good = begun || (Mpi().Ibarrier(Mpi().world, &waiting->all) == MPI_SUCCESS && listen() == MPI_SUCCESS);
+    good = good && Mpi().Test(&waiting->sign, &heard, MPI_STATUS_IGNORE) == MPI_SUCCESS &&
+           (!heard || listen() == MPI_SUCCESS) && Mpi().Test(&waiting->all, &done, MPI_STATUS_IGNORE) == MPI_SUCCESS;
+    come = good && done;
+    if (heard) until = runtime::After(patience);
+    if (come) {
+      Mpi().Cancel(&waiting->sign);
+      Mpi().Wait(&waiting->sign, MPI_STATUS_IGNORE);
+    } else if (!good || Clock::now() >= until) {
+      (void)waiting.release();
+      return false;
+    }
+  }
+  return true;
+}
 }  // namespace
 
 const mpi::Functions &mpi::Mpi() { return *functions; }
@@ -122,6 +164,48 @@ absl::StatusOr<MpiWorld> BeginMpi() {
   return world;
 }
 
+MpiSigns::MpiSigns(absl::Duration patience) : thread_([this, patience] { Sign(patience); }) {}
+
+MpiSigns::~MpiSigns() {
+  {
+    MutexLock lock(&mu_);
+    over_ = true;
+  }
+  changed_.SignalAll();
+  thread_.join();
+}
+
+void MpiSigns::Sign(absl::Duration patience) {
+  static char byte = 0;
+  // What a peer that is gone has not taken stays with MPI.
+  static auto *sent = new std::list<MPI_Request>;
+  runtime::DiskWatch disk;
+  int rank = 0, size = 1;
+  {
+    MutexLock lock(&MpiMutex());
+    Mpi().Comm_rank(Mpi().world, &rank);
+    Mpi().Comm_size(Mpi().world, &size);
+  }
+  Clock::time_point next = runtime::After(patience / 4);
+  MutexLock lock(&mu_);
+  while (!over_) {
+    changed_.WaitUntil(&mu_, std::min(next, Clock::now() + kLook));
+    const bool stuck = disk.Look() * absl::FromChrono(kLook) > kDiskPatience * patience;
+    if (over_ || stuck || Clock::now() < next) continue;
+    next = runtime::After(patience / 4);
+    MutexLock mpi(&MpiMutex());
+    for (auto request = sent->begin(); request != sent->end();) {
+      int done = 0;
+      const int code = Mpi().Test(&*request, &done, MPI_STATUS_IGNORE);
+      request = done || code != MPI_SUCCESS ? sent->erase(request) : std::next(request);
+    }
+    for (int peer = 0; peer < size; ++peer)
+      if (peer != rank &&
+          Mpi().Isend(&byte, 1, Mpi().byte, peer, kSignTag, Mpi().world, &sent->emplace_back()) != MPI_SUCCESS)
+        sent->pop_back();
+  }
+}
+
 bool EndMpi(absl::Duration patience) {
   {
     MutexLock lock(&MpiMutex());
@@ -130,6 +214,7 @@ bool EndMpi(absl::Duration patience) {
     Mpi().Finalized(&ended);
     if (ended) return true;
   }
+  if (!AllCome(patience)) return false;
   struct State {
     Mutex mu;
     CondVar changed;

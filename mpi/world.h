@@ -11,6 +11,9 @@
 #ifndef COMMSCHED_MPI_WORLD_H
 #define COMMSCHED_MPI_WORLD_H
 
+#include <thread>
+
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -32,9 +35,26 @@ runtime::Mutex &MpiMutex();
 // fewer threads than are needed. Thread-safe.
 absl::StatusOr<MpiWorld> BeginMpi();
 
+// While it lives, the processes that are in EndMpi already hear that this one comes later, unless its disk
+// does not answer: for who writes files when nobody needs it any more.
+class MpiSigns {
+ public:
+  // `patience`: that of EndMpi.
+  explicit MpiSigns(absl::Duration patience);
+  ~MpiSigns();
+
+ private:
+  void Sign(absl::Duration patience);
+
+  runtime::Mutex mu_;
+  runtime::CondVar changed_;
+  bool over_ ABSL_GUARDED_BY(mu_) = false;
+  std::thread thread_;  // the last: it uses the others
+};
+
 // Ends MPI, if BeginMpi began it: to be called once, by a process that has done all
 // its work, when no transport is left. Waits for the other processes, at most
-// `patience`; false if they do not come. A process that failed leaves it out
+// `patience` without a sign of one; false if they do not come. A process that failed leaves it out
 // and ends with a non-zero status, upon which its launcher ends the others.
 bool EndMpi(absl::Duration patience);
 

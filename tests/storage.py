@@ -96,7 +96,8 @@ def drawn(random_, count):
 
 
 class Storage:
-    """Processes whose calls below `folders` go through decide(call): None, an error's number, "short" or "kill".
+    """Processes whose calls below `folders` go through decide(call): None, an error's number, "short", "kill", or an event before
+    which the call is not answered.
 
     calls: all of them that there were, in order."""
 
@@ -150,13 +151,18 @@ class Storage:
                 except Exception as what:
                     self.broken = self.broken or what
                     value, error = None, 0
-                answer = _ANSWER.pack(number, value or 0, -error, _CONTINUE if value is None and not error else 0)
-                try:
-                    fcntl.ioctl(listener, _SEND, bytearray(answer))
-                except (FileNotFoundError, InterruptedError):
-                    pass
+                if isinstance(value, threading.Event):
+                    threading.Thread(target=self._send_later, args=(os.dup(listener), number, value), daemon=True).start()
+                else:
+                    _send(listener, number, value, error)
         finally:
             os.close(listener)
+
+    @staticmethod
+    def _send_later(listener, number, until):
+        until.wait()
+        _send(listener, number, None, 0)
+        os.close(listener)
 
     def _answer(self, process, nr, arguments):
         """(value, error); (None, 0): the kernel does it."""
@@ -179,8 +185,8 @@ class Storage:
         call = Call(name, does, path, process)
         self.calls.append(call)
         what = self.decide(call)
-        if what is None:
-            return None, 0
+        if what is None or isinstance(what, threading.Event):
+            return what, 0
         if what == "kill":
             os.kill(_group(process), signal.SIGKILL)
             return 0, 0
@@ -192,6 +198,14 @@ class Storage:
 
     def _below(self, path):
         return any(path == folder or path.startswith(folder + "/") for folder in self.folders)
+
+
+def _send(listener, number, value, error):
+    answer = _ANSWER.pack(number, value or 0, -error, _CONTINUE if value is None and not error else 0)
+    try:
+        fcntl.ioctl(listener, _SEND, bytearray(answer))
+    except (FileNotFoundError, InterruptedError):
+        pass
 
 
 def _signed(argument):

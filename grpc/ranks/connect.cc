@@ -25,6 +25,8 @@ using runtime::MutexLock;
 namespace {
 
 constexpr auto kRedial = std::chrono::milliseconds(100);
+// How long a rank that cannot begin is there for those who come later.
+constexpr auto kLinger = std::chrono::seconds(2);
 // What precedes the cause in gRPC's texts, and here.
 constexpr char kLastError[] = "last error: ";
 }  // namespace
@@ -42,11 +44,13 @@ Hello GrpcTransport::OwnHello(int to) const {
   return hello;
 }
 
-void GrpcTransport::Refused(const absl::Status &why) {
+void GrpcTransport::Refused(int peer, const absl::Status &why, bool over) {
   {
     MutexLock lock(&mu_);
     if (connecting_ && connect_error_.ok()) connect_error_ = why;
     refused_ = true;
+    knowing_.insert(peer);
+    over_ |= over;
   }
   monitor_.Notify();
 }
@@ -115,6 +119,28 @@ absl::Status GrpcTransport::Late() const {
       last.empty() ? "" : absl::StrCat("; ", kLastError), last, gate_.RefusedText()));
 }
 
+// Connections that are made now begin with the reason, and end: who comes later would wait for this rank.
+void GrpcTransport::Linger() {
+  auto know = [&] {
+    MutexLock lock(&mu_);
+    if (over_) return true;  // those who come are of another job
+    for (int peer = 0; peer < options_.nodes; ++peer)
+      if (links_[peer] != nullptr && !links_[peer]->open() && knowing_.count(peer) == 0) return false;
+    return true;
+  };
+  const Clock::time_point end = Clock::now() + kLinger;
+  while (!monitor_.Wait(std::min(end, Clock::now() + kRedial), know) && Clock::now() < end) {
+    gate_.CheckTimes();
+    for (auto &[peer, dialler] : diallers_) {
+      {
+        MutexLock lock(&mu_);
+        if (knowing_.count(peer) != 0) continue;
+      }
+      dialler->DialIfIdle();
+    }
+  }
+}
+
 absl::Status GrpcTransport::Connect() {
   const Clock::time_point deadline = runtime::After(options_.connect_deadline);
   if (absl::Status status = Listen(); !status.ok()) return status;
@@ -153,6 +179,7 @@ absl::Status GrpcTransport::Connect() {
   }
   if (!error.ok()) {
     Abort(error);
+    Linger();
     return error;
   }
   gate_.Shut();  // all are here: nobody else is expected

@@ -84,10 +84,12 @@ void Greet(std::shared_ptr<Stream> stream, const grpc::ByteBuffer &packet,
   if (verdict.kind != Verdict::kWelcome) {
     refuse(verdict.why, verdict.kind == Verdict::kLater ? absl::StatusCode::kUnavailable
                                                         : absl::StatusCode::kFailedPrecondition);
-    greeter->Refused(absl::FailedPreconditionError(absl::StrCat(
-        "peer ", theirs->rank(), " (",
-        link != nullptr ? link->address() : stream->peer(),
-        ") is refused: ", verdict.why)));
+    greeter->Refused(peer,
+                     absl::FailedPreconditionError(absl::StrCat(
+                         "peer ", theirs->rank(), " (",
+                         link != nullptr ? link->address() : stream->peer(),
+                         ") is refused: ", verdict.why)),
+                     /*over=*/verdict.kind == Verdict::kLater);
     return;
   }
   grpc::ByteBuffer reply = PacketOf(own);
@@ -157,8 +159,8 @@ void Dialler::OnRead(grpc::ByteBuffer packet) {
     why = JudgeCalled(GreetingOf(own), GreetingOf(*theirs)).why;
   }
   if (!why.empty()) {
-    greeter_->Refused(absl::FailedPreconditionError(
-        absl::StrCat(greeter_->link(peer_)->label(), " is refused: ", why)));
+    greeter_->Refused(peer_, absl::FailedPreconditionError(absl::StrCat(
+                                 greeter_->link(peer_)->label(), " is refused: ", why)));
     stream->Cancel();
     stream->Read();  // sees the end
     return;
@@ -175,11 +177,11 @@ void Dialler::OnClosed(absl::Status status) {
   const bool unknown = status.code() == absl::StatusCode::kPermissionDenied;
   if (unknown || status.code() == absl::StatusCode::kFailedPrecondition ||
       status.code() == absl::StatusCode::kUnauthenticated)
-    greeter_->Refused(absl::Status(
-        status.code(),
-        absl::StrCat(greeter_->link(peer_)->label(),
-                     unknown ? " is refused: " : " refuses this rank: ",
-                     Printable(status.message()))));
+    greeter_->Refused(
+        peer_, absl::Status(status.code(),
+                            absl::StrCat(greeter_->link(peer_)->label(),
+                                         unknown ? " is refused: " : " refuses this rank: ",
+                                         Printable(status.message()))));
   {
     MutexLock lock(&mu_);
     last_error_ = std::move(status);

@@ -33,8 +33,8 @@ class Greeter {
   virtual Sharing *sharing() = 0;
   // For the log.
   virtual void RefusedStranger(absl::string_view peer, absl::string_view why) = 0;
-  // A rank of this job, as it seems, does not fit; or refuses this rank.
-  virtual void Refused(const absl::Status &why) = 0;
+  // A rank of this job, as it seems, does not fit; or refuses this rank. `over`: the job is, as there is a later membership.
+  virtual void Refused(int peer, const absl::Status &why, bool over = false) = 0;
   // A dialler has become idle.
   virtual void Changed() = 0;
 };

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <utility>
@@ -134,6 +135,7 @@ class GrpcTransport final : public runtime::Transport, public Greeter {
   void AcceptNext();
   void PeerFailed(int peer, const absl::Status &why);
   absl::Status Late() const;
+  void Linger();
 
   // Greeter
   Hello OwnHello(int to) const override;
@@ -143,7 +145,7 @@ class GrpcTransport final : public runtime::Transport, public Greeter {
   void RefusedStranger(absl::string_view peer, absl::string_view why) override {
     gate_.Log(peer, why);
   }
-  void Refused(const absl::Status &why) override;
+  void Refused(int peer, const absl::Status &why, bool over) override;
   void Changed() override { monitor_.Notify(); }
 
   const runtime::TransportOptions options_;
@@ -162,7 +164,9 @@ class GrpcTransport final : public runtime::Transport, public Greeter {
   mutable runtime::Mutex mu_;
   bool connecting_ ABSL_GUARDED_BY(mu_) = true;
   absl::Status connect_error_ ABSL_GUARDED_BY(mu_);
-  bool refused_ ABSL_GUARDED_BY(mu_) = false;  // a peer, which is to hear why
+  bool refused_ ABSL_GUARDED_BY(mu_) = false;   // a peer, which is to hear why
+  std::set<int> knowing_ ABSL_GUARDED_BY(mu_);  // peers that were refused, or have refused this rank
+  bool over_ ABSL_GUARDED_BY(mu_) = false;      // there is a later membership
   bool closing_ ABSL_GUARDED_BY(mu_) = false;
   bool closed_ ABSL_GUARDED_BY(mu_) = false;
 };

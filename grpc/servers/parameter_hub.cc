@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "grpc/servers/parameter_connection.h"
 #include "grpc/servers/parameter_protocol.h"
 #include "runtime/base/status_util.h"
@@ -21,6 +22,8 @@ using runtime::MutexLock;
 
 // How long those who are not there at the moment, or have not come yet, may take to hear of the end.
 constexpr auto kLinger = std::chrono::seconds(2);
+// How often the deadline the disk may take for one answer: to a checkpoint that all wait for.
+constexpr int kDiskPatience = 5;
 
 runtime::Time Nanoseconds(absl::Duration time) {
   return absl::ToInt64Nanoseconds(std::min(time, absl::Hours(24 * 365)));
@@ -219,11 +222,7 @@ void ParameterHub::SaveLoop() {
       saving_ = false;
     }
     if (!status.ok()) {
-      server_->Cancel(absl::Status(
-          status.code(), absl::StrFormat("server %d cannot save its state: %s",
-                                         options_.server, status.message())));
-      // All may have finished, and be waiting for this one.
-      Ended(server_->Wait());
+      CannotSave(status);
       continue;
     }
     ++checkpoints_;
@@ -237,6 +236,14 @@ void ParameterHub::SaveLoop() {
     }
     Send(std::move(spoken));
   }
+}
+
+void ParameterHub::CannotSave(const absl::Status &why) {
+  const std::string own = absl::StrCat("server ", options_.server);
+  server_->Cancel(absl::Status(
+      why.code(), absl::StrCat(own, " cannot save its state: ", absl::StripPrefix(why.message(), own + ": "))));
+  // All may have finished, and be waiting for this one.
+  Ended(server_->Wait());
 }
 
 void ParameterHub::Lost(int trainer, const absl::Status &why) {
@@ -281,10 +288,14 @@ void ParameterHub::CheckTimes() {
   Connections silent;
   Machine::Late late;
   Spoken spoken;
+  bool gives_up = false;
   {
     MutexLock lock(&mu_);
     Machine::Sayings sayings;
-    if (saving_) machine_.Sign(&sayings);
+    const int looks = disk_.Look();
+    const bool stuck = looks * absl::FromChrono(kTick) > kDiskPatience * options_.join_deadline;
+    gives_up = stuck && saving_ && failure_.ok();
+    if (saving_ && !stuck) machine_.Sign(&sayings);
     spoken = Say(sayings);
     for (const Open &open : open_)
       if (!open.joined && now - open.since > absl::ToChronoNanoseconds(options_.grace))
@@ -295,6 +306,10 @@ void ParameterHub::CheckTimes() {
   }
   Send(std::move(spoken));
   for (const auto &connection : silent) connection->Drop();
+  if (gives_up)
+    return CannotSave(absl::DeadlineExceededError(
+        absl::StrCat(options_.checkpoint, ": the disk has not answered within ",
+                     absl::FormatDuration(kDiskPatience * options_.join_deadline))));
   if (late.trainer < 0) return;
   Lost(late.trainer,
        late.never_came

@@ -20,6 +20,7 @@
 #include "grpc/base/buffer_pool.h"
 #include "grpc/servers/parameter_service.h"
 #include "grpc/servers/parameter_service.pb.h"
+#include "runtime/base/files.h"
 #include "runtime/base/sync.h"
 #include "runtime/core/trainers.h"
 #include "runtime/servers/parameter_server.h"
@@ -86,6 +87,8 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
   using Machine = runtime::core::Trainers;
   using Connections = std::vector<std::shared_ptr<ParameterConnection>>;
 
+  // The job ends, for all that have not gone.
+  void CannotSave(const absl::Status &why);
   // What a trainer sends makes no sense to the server.
   void Refused(int trainer, const absl::Status &why);
   bool keeps_checkpoints() const { return options_.checkpoint_steps > 0; }
@@ -125,6 +128,7 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
   std::vector<Open> open_ ABSL_GUARDED_BY(mu_);
   Machine::Connection next_name_ ABSL_GUARDED_BY(mu_) = 1;
   bool saving_ ABSL_GUARDED_BY(mu_) = false;
+  runtime::DiskWatch disk_ ABSL_GUARDED_BY(mu_);
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
   bool shut_down_ ABSL_GUARDED_BY(mu_) = false;

@@ -9,6 +9,7 @@
 #include "grpc/base/process.h"
 #include "grpc/servers/parameter_protocol.h"
 #include "runtime/base/status_util.h"
+#include "runtime/core/trainers.h"
 
 namespace commsched::transport {
 
@@ -33,6 +34,7 @@ bool IsRefusal(absl::StatusCode code) {
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kUnimplemented:
     case absl::StatusCode::kDataLoss:
+    case runtime::core::Trainers::kOtherRun:
       return true;
     default:
       return false;

@@ -135,6 +135,34 @@ void RemoveMapping(const char *data) {
     }
 }
 
+// Calls of WriteFileAtomically that have no answer yet, and those that had one.
+std::atomic<int> disk_asked{0};
+std::atomic<uint64_t> disk_answered{0};
+
+template <typename F>
+auto Ask(F call) {
+  ++disk_asked;
+  const auto answer = call();
+  ++disk_answered;
+  --disk_asked;
+  return answer;
+}
+
+// What is written before the one before it is on the disk.
+constexpr size_t kPiece = size_t{16} << 20;
+
+// Waits until the `before` bytes in front of `at` are on the disk, while those behind it go there. False: they are lost.
+// Without it, or where a file system has no such thing, all that is left to the flush at the end.
+bool FlushPiece(int fd, size_t at, size_t before, size_t behind) {
+  if (behind != 0) Ask([&] { return sync_file_range(fd, off_t(at), off_t(behind), SYNC_FILE_RANGE_WRITE); });
+  if (before == 0) return true;
+  const int done = Ask([&] {
+    return sync_file_range(fd, off_t(at - before), off_t(before),
+                           SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+  });
+  return done == 0 || (errno != EIO && errno != ENOSPC && errno != EDQUOT);
+}
+
 // There, and neither file nor folder.
 bool IsSpecial(const std::string &path) {
   struct stat about;
@@ -228,6 +256,14 @@ void RemoveUnfinished(const std::string &folder) {
   closedir(entries);
 }
 
+int DiskWatch::Look() {
+  const bool asked = disk_asked != 0;
+  const uint64_t answered = disk_answered;
+  looks_ = asked && answered == answered_ ? looks_ + 1 : 0;
+  answered_ = answered;
+  return looks_;
+}
+
 absl::Status CheckWritable(const std::string &given) {
   const auto [path, own] = TargetOf(given);
   if (own >= 0) {
@@ -259,7 +295,7 @@ absl::Status WriteFileAtomically(const std::string &given,
     if (made.fd < 0) return SystemError(path, "cannot be written");
   } else {
     RemoveUnfinishedOnce(FolderOf(path));
-    absl::StatusOr<Unfinished> beside = MakeUnfinished(path);
+    absl::StatusOr<Unfinished> beside = Ask([&] { return MakeUnfinished(path); });
     if (!beside.ok()) return beside.status();
     made = *std::move(beside);
   }
@@ -270,18 +306,24 @@ absl::Status WriteFileAtomically(const std::string &given,
     close(fd);
     return status;
   };
+  size_t written = 0, flushed = 0, before = 0;  // what is on its way to the disk, and the last piece of that
   for (absl::string_view piece : pieces)
     while (!piece.empty()) {
-      ssize_t n = write(fd, piece.data(), piece.size());
+      const ssize_t n = Ask([&] { return write(fd, piece.data(), std::min(piece.size(), kPiece)); });
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return fail("cannot be written");
       piece.remove_prefix(size_t(n));
+      written += size_t(n);
+      if (special || written - flushed < kPiece) continue;
+      if (!FlushPiece(fd, flushed, before, written - flushed)) return fail("cannot be flushed");
+      before = written - flushed;
+      flushed = written;
     }
-  if (fsync(fd) != 0 && errno != EINVAL) return fail("cannot be flushed");
+  if (Ask([&] { return fsync(fd); }) != 0 && errno != EINVAL) return fail("cannot be flushed");
   // While the lock is held: until it has its name, nobody takes it for abandoned.
-  if (!special && std::rename(made.path.c_str(), path.c_str()) != 0)
+  if (!special && Ask([&] { return std::rename(made.path.c_str(), path.c_str()); }) != 0)
     return fail("cannot be replaced");
-  if (close(fd) != 0) return SystemError(path, "cannot be closed");
+  if (Ask([&] { return close(fd); }) != 0) return SystemError(path, "cannot be closed");
   return absl::OkStatus();
 }
 

@@ -5,6 +5,7 @@
 #ifndef COMMSCHED_RUNTIME_BASE_FILES_H
 #define COMMSCHED_RUNTIME_BASE_FILES_H
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -47,6 +48,18 @@ absl::StatusOr<std::string> ReadWhole(const std::string &path);
 // there is removed (RemoveUnfinished).
 absl::Status WriteFileAtomically(const std::string &path,
                                  const std::vector<absl::string_view> &pieces);
+
+// Whether the disk still answers who writes files in this process, for a thread that looks now and then. A call is
+// answered soon by a disk that works, as files are written and flushed in pieces.
+class DiskWatch {
+ public:
+  // In how many looks, one behind the other, a call has had no answer. Not for how long: this process may have been stopped.
+  int Look();
+
+ private:
+  uint64_t answered_ = 0;
+  int looks_ = 0;
+};
 
 // Whether that will be possible, as far as can be seen now. Leaves nothing behind.
 absl::Status CheckWritable(const std::string &path);

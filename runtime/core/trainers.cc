@@ -38,8 +38,8 @@ absl::Status Trainers::MayJoin(int rank, uint64_t session, uint64_t run_digest) 
     return absl::FailedPreconditionError(
         absl::StrFormat("trainer %d has finished and gone", rank));
   if (run_digest != kAnyRun && run_digest_.value_or(run_digest) != run_digest)
-    return absl::FailedPreconditionError(
-        "shapes or order of the data must match those of the trainer that joined first");
+    return absl::Status(
+        kOtherRun, "shapes or order of the data must match those of the trainer that joined first");
   return absl::OkStatus();
 }
 

@@ -30,6 +30,9 @@ class Trainers {
   using Connection = uint64_t;
   // The digest of who comes only to say why it cannot take part, or of a job without any.
   static constexpr uint64_t kAnyRun = 0;
+  // The code of MayJoin for one that trains with other data than who joined first, and of nothing else: on the
+  // wire too, where the reason may be left out.
+  static constexpr absl::StatusCode kOtherRun = absl::StatusCode::kAlreadyExists;
 
   struct Options {
     int trainers = 1;

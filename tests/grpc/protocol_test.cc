@@ -425,6 +425,35 @@ TEST_F(ProtocolTest, AnotherProtocolVersion) {
                     HasSubstr(versions)));
 }
 
+// Who comes when a rank has given up hears why, and does not wait for it.
+TEST(ProtocolOfThreeTest, WhoComesLaterHearsOfARefusal) {
+  const auto addresses = LoopbackAddresses(3);
+  absl::Status status;
+  std::thread rank([&] {
+    status = ConnectGrpc({.rank = 0, .nodes = 3, .plan_digest = 7, .peers = addresses},
+                         {.security = {.token = kJobToken}})
+                 .status();
+  });
+  Hello hello = GoodHello();
+  hello.set_nodes(3);
+  hello.set_plan_digest(8);
+  {
+    Dialler other(addresses[0]);
+    other.SayHello(hello);
+    EXPECT_EQ(other.Finish().error_code(), grpc::StatusCode::FAILED_PRECONDITION);
+  }
+  Dialler late(addresses[0]);
+  hello.set_rank(2);
+  hello.set_plan_digest(7);
+  late.SayHello(hello);
+  EXPECT_TRUE(late.Read().header().has_hello());
+  const Frame last = late.Read();
+  EXPECT_THAT(last.header().abort().message(),
+              AllOf(HasSubstr("peer 1 (" + addresses[1] + ") is refused"), HasSubstr("plan digest must match")));
+  rank.join();
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+}
+
 TEST_F(ProtocolTest, AddressesInAnotherOrder) {
   Dialler peer(addresses_[0]);
   Hello hello = GoodHello();

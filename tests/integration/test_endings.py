@@ -5,8 +5,11 @@ and nothing that can still be written is lost."""
 import errno
 import os
 import pathlib
+import random
+import shutil
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
@@ -16,6 +19,8 @@ from storage import Storage, _group
 from test_lost_peers import children, wait_for
 from test_signals import expect_stopped
 
+SEED, TIMES = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))
+SEEDS = pytest.mark.parametrize("seed", range(SEED, SEED + 3 * TIMES))
 LATE = ["--deadline", 600]  # longer than a test may take: who waits for that is not told
 
 
@@ -143,3 +148,114 @@ def test_the_checkpoint_before_by_its_name(folder, linear_data, tmp_path):
     for path in tmp_path.glob("saved.step15.rank1"):
         path.unlink()
     expect_error(run(*job, "--resume", tmp_path / "saved.step15", "--steps", 0), "saved.step15: not all ranks have written what belongs to it")
+
+
+FAULTS = {  # of one rank: its options, and what all say
+    "other data": (["--seed", 7, "--shuffle"], "plan digest must match"), "no data": (["--batch", "none.npz"], "none.npz: cannot be opened"),
+    "no place": (["--trace", "/nonexistent/trace.json"], "cannot be written"), "no plan": (["--steps", 6], "plan digest must match")}
+
+
+@SEEDS
+@pytest.mark.parametrize("fault", FAULTS)
+def test_who_comes_later(linear, linear_data, cluster, fault, seed):
+    """To a job that cannot begin: it hears why, from whichever of the others it has a connection with. A drawn rank is at fault, in a drawn order."""
+    draw = random.Random(f"{fault} {seed}")
+    count = draw.randrange(3, 5)
+    bad, order, peers, (options, said) = draw.randrange(count), list(range(count)), addresses(count), FAULTS[fault]
+    draw.shuffle(order)
+    ranks = {}
+    for rank in order:
+        ranks |= cluster.join(linear[count], [rank], peers, *linear_data, "--steps", 5, *LATE, *(options if rank == bad else []))
+        time.sleep(draw.choice((0, 0, 0.3, 0.6)))
+    for rank, process in ranks.items():
+        expect_error(finish(process), said)
+
+
+@pytest.mark.parametrize("who", ["server", "trainer"])
+def test_a_folder_that_cannot_be_used(folder, cluster, tmp_path, who):
+    """One process cannot write its checkpoints, or would write over those of another job: it comes to say so."""
+    job, saved = Job(cluster, digits_plan(folder)), tmp_path / "saved"
+    saved.mkdir()
+    (saved / "server.1.step3.checkpoint").write_bytes(b"of another job")
+    every = ["--checkpoint-every", 3, "--checkpoint"]
+    bad = saved if who == "server" else tmp_path / "none" / "none"
+    for index in range(2):
+        job.start_server(index, *DIGITS_DATA[:2], *LATE, *every, saved if (who, index) == ("server", 1) else tmp_path / "good")
+    for rank in range(2):
+        job.start_trainer(rank, *DIGITS_DATA, "--steps", 10**9, *LATE, *every, bad if (who, rank) == ("trainer", 1) else tmp_path / "good")
+    for (role, index), result in job.finish().items():
+        expect_error(result, str(bad), *([] if (role, index) == (who, 1) else [f"{who} 1"] if who == "server" or role == "server" else []))
+
+
+class Silent(Storage):
+    """A disk that does not answer a call that `at` is true of, before `until`."""
+
+    def __init__(self, folder, at):
+        self.until, self.asked = threading.Event(), threading.Event()
+
+        def decide(call):
+            if self.asked.is_set() or not at(call):
+                return None
+            self.asked.set()
+            return self.until
+        super().__init__([folder], decide)
+
+
+def test_a_disk_that_does_not_answer(folder, cluster, tmp_path):
+    """With the last checkpoint of a server, which the others wait for: not for ever."""
+    job, saved = Job(cluster, digits_plan(folder)), tmp_path / "saved"
+    saved.mkdir()
+    disk = Silent(saved, lambda call: call.does == "keep" and "server.1." in call.path)
+    options = [*DIGITS_DATA[:2], "--deadline", 3, "--checkpoint", saved, "--checkpoint-every", 1000]
+    job.start_server(0, *options)
+    server = disk.start([tool("cs-run"), job.plan, "--role", "server", "--index", 1, "--listen", job.listen[1], *secret(), *options],
+                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    cluster.processes.append(server)
+    for process in (job.servers[0], server):
+        assert "listens on" in process.stdout.readline()
+    for rank in range(2):
+        job.start_trainer(rank, *DIGITS_DATA, "--steps", 3, "--deadline", 3)
+    try:
+        for rank in range(2):
+            expect_error(finish(job.trainers[rank]), "server 1 cannot save its state: ", "server.1.checkpoint: the disk has not answered within 15s")
+        expect_error(finish(server), "server 1 cannot save its state: ")
+    finally:
+        disk.until.set()
+
+
+@pytest.mark.skipif(shutil.which("mpirun") is None, reason="needs Open MPI")
+def test_a_slow_disk_of_one_rank_of_mpi(linear, linear_data, cluster, tmp_path):
+    """Its last checkpoint takes longer than the others wait for one that says nothing."""
+    saved = tmp_path / "saved" / "checkpoint"
+    saved.parent.mkdir()
+    disk = Silent(saved.parent, lambda call: call.does == "rename")
+    job = disk.start(["mpirun", "--allow-run-as-root", "--oversubscribe", "-n", 2, tool("cs-run"), linear[2], *linear_data, "--steps", 5,
+                      "--checkpoint", saved, "--deadline", 2], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    cluster.processes.append(job)
+    wait_for(disk.asked.is_set, [job])
+    time.sleep(6)
+    disk.until.set()
+    expect_success(finish(job))
+    assert saved.exists()
+
+
+def test_one_full_disk_of_all_servers(folder, tmp_path):
+    """Is one error, which names one of the files."""
+    saved = tmp_path / "saved"
+    saved.mkdir()
+    disk = Storage([saved], lambda call: errno.ENOSPC if call.does == "write" else None)
+    job = disk.start([tool("cs-run"), "--spawn", digits_plan(folder), *DIGITS_DATA, "--steps", 3, "--checkpoint", saved, "--checkpoint-every", 3],
+                     stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    expect_error(finish(job), "cannot save its state: ", os.strerror(errno.ENOSPC))
+
+
+def test_other_data_of_a_job_without_a_token(folder, cluster):
+    """Who is refused says it to the other servers, although it does not hear why."""
+    job = Job(cluster, digits_plan(folder))
+    job.security = lambda role, index: ["--insecure"]
+    for index in range(2):
+        job.start_server(index, *DIGITS_DATA[:2], *LATE)
+    for rank in range(2):
+        job.start_trainer(rank, *DIGITS_DATA, "--seed", rank, "--steps", 10**9, *LATE)
+    for result in job.finish().values():
+        expect_error(result)

@@ -137,6 +137,28 @@ TEST(CausesTest, WhatIsLeftDiffersFromRankToRank) {
   EXPECT_THAT(Causes({needs(7, absl::NotFoundError), needs(123, absl::NotFoundError)}, kAddresses), SizeIs(2));
 }
 
+// Of one disk, and each says the names of its own files; of what says other numbers, those may be the cause.
+TEST(CausesTest, TheSameOfOwnFilesIsShownOnce) {
+  const auto full = [](int64_t time, int server, int step) {
+    const std::string name = absl::StrCat("server ", server);
+    return Reports(time, absl::UnavailableError(absl::StrCat(name, " cannot save its state: /saved/server.", server, ".step", step,
+                                                             ".checkpoint: No space left on device")));
+  };
+  const std::string said = "cannot save its state: /saved/server.0.step11.checkpoint: No space left on device";
+  EXPECT_THAT(Causes({EndedByUs(9), EndedByUs(9), full(2, 0, 11), full(1, 1, 11)}, kAddresses, 2), ElementsAre("servers 0, 1: " + said));
+  EXPECT_THAT(Causes({EndedByUs(9), EndedByUs(9), full(2, 0, 11), full(1, 1, 12)}, kAddresses, 2), SizeIs(2));
+  // What a trainer says of it has the same code and text.
+  const std::string gone = "cannot save its state: /saved/server.0.checkpoint: No such file or directory";
+  EXPECT_THAT(Causes({Reports(2, absl::NotFoundError("rank 0: server 0 (" + kAddresses[2] + "): server 0 " + gone)), EndedByUs(9),
+                      Reports(1, absl::NotFoundError("server 0 " + gone)), EndedByUs(9)},
+                     kAddresses, 2),
+              ElementsAre("server 0: " + gone));
+  // Neither is one number the beginning of another.
+  EXPECT_THAT(Causes({Reports(1, absl::DataLossError("/saved.rank0: is damaged")), Reports(1, absl::DataLossError("/saved.rank10: is damaged"))},
+                     {"a", "b"}),
+              SizeIs(2));
+}
+
 TEST(CausesTest, PeerThatHangsIsNamedOnce) {
   // 2 has to be ended, and does not count as having failed before.
   EXPECT_THAT(Causes({Lost(7, 0, 2), Lost(5, 1, 2), EndedByUs(100), Lost(6, 3, 2)}, kAddresses),

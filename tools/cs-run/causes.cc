@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 
@@ -35,6 +36,7 @@ struct Failure {
   bool failed = false;  // by itself, or by what it heard of others
   bool root = false;
   std::string text;                // without its name and the addresses
+  std::string common;              // of the text: what another process would say of its own files
   std::string detail;              // of the text: what is behind the last peer
   std::vector<size_t> peers;       // in the text, in order
   std::vector<size_t> because_of;  // processes
@@ -45,6 +47,25 @@ std::string WithoutAddresses(absl::string_view text,
   std::string out(text);
   for (const std::string &address : addresses)
     absl::StrReplaceAll({{absl::StrCat(" (", address, ")"), ""}}, &out);
+  return out;
+}
+
+// Without what says in names of files, and elsewhere, that it is this process: "server.1.checkpoint", "rank 2".
+std::string WithoutOwn(absl::string_view text, const std::string &name) {
+  const auto [kind, number] = std::pair<std::string, std::string>(absl::StrSplit(name, ' '));
+  std::string out;
+  for (size_t at = 0; at < text.size();) {
+    absl::string_view rest = text.substr(at);
+    const bool word = (at == 0 || !absl::ascii_isalnum(text[at - 1])) && absl::ConsumePrefix(&rest, kind);
+    if (word && !rest.empty() && (rest[0] == '.' || rest[0] == ' ')) rest.remove_prefix(1);
+    const bool own = word && absl::ConsumePrefix(&rest, number) && (rest.empty() || !absl::ascii_isdigit(rest[0]));
+    if (!own) {
+      out += text[at++];
+      continue;
+    }
+    absl::StrAppend(&out, kind);
+    at = text.size() - rest.size();
+  }
   return out;
 }
 
@@ -81,7 +102,7 @@ void FindPeers(Failure &failure, const Processes &processes) {
       if (digits == 0 || peer >= count) break;
       rest.remove_prefix(digits);
       failure.peers.push_back(first + peer);
-      failure.detail = std::string(rest);
+      failure.detail = std::string(rest.substr(std::min(rest.find_first_not_of(": "), rest.size())));
     } while (absl::ConsumePrefix(&rest, ", "));
   }
 }
@@ -138,9 +159,11 @@ Failure Describe(const Outcome &outcome, size_t process,
   }
   // After that it only tells of its end.
   failure.failed = outcome.reported < outcome.ended_by_us;
-  std::string own = absl::StrCat(processes.Name(process), ": ");
-  failure.text = WithoutAddresses(
-      absl::StripPrefix(outcome.report.message(), own), addresses);
+  absl::string_view text = outcome.report.message();
+  if (absl::ConsumePrefix(&text, processes.Name(process)))
+    if (!absl::ConsumePrefix(&text, ": ") && !absl::ConsumePrefix(&text, " ")) text = outcome.report.message();
+  failure.text = WithoutAddresses(text, addresses);
+  failure.common = WithoutOwn(failure.text, processes.Name(process));
   FindPeers(failure, processes);
   failure.root = failure.failed;
   return failure;
@@ -248,7 +271,7 @@ std::string WithoutNumbers(absl::string_view text) {
 // Whether two processes have failed alike. How much of something is left each has seen at another moment.
 bool IsSame(const Outcome &one, const Failure &first, const Outcome &other, const Failure &second) {
   if (one.report.ok() != other.report.ok()) return false;
-  return first.text == second.text ||
+  return first.text == second.text || (!one.report.ok() && first.common == second.common) ||
          (absl::IsResourceExhausted(one.report) && absl::IsResourceExhausted(other.report) &&
           WithoutNumbers(first.text) == WithoutNumbers(second.text));
 }

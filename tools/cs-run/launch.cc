@@ -26,6 +26,9 @@ namespace {
 launch::JobFolder job_folder;
 // Holds the port that the others were told of.
 launch::Socket own_port;
+#ifdef COMMSCHED_HAVE_MPI
+std::optional<transport::MpiSigns> signs;
+#endif
 
 absl::Status Bad(absl::string_view text) { return absl::InvalidArgumentError(text); }
 
@@ -120,8 +123,15 @@ absl::Status ApplyLaunch(const runtime::PlanImage &image,
   return absl::OkStatus();
 }
 
+void SignLaunch(const Options &options) {
+#ifdef COMMSCHED_HAVE_MPI
+  if (options.transport == "mpi") signs.emplace(options.deadline);
+#endif
+}
+
 int EndLaunch(const Options &options, int status, bool good) {
 #ifdef COMMSCHED_HAVE_MPI
+  signs.reset();
   if (options.transport == "mpi" && good &&
       !transport::EndMpi(options.deadline)) {
     std::fprintf(stderr, "cs-run: rank %d: the other processes do not end MPI\n",

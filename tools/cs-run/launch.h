@@ -18,6 +18,9 @@ namespace commsched::run {
 absl::Status ApplyLaunch(const runtime::PlanImage &image,
                          const launch::Environment &environment, Options *options);
 
+// What is left to do needs no other process and may take long: those that wait for this one where MPI ends hear that.
+void SignLaunch(const Options &options);
+
 // At the end of Main, with its exit status; returns the status to end with. A job
 // of MPI that has ended in `good` order, which a signal may have asked for, is ended
 // together.

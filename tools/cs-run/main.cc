@@ -61,7 +61,7 @@ namespace commsched::run {
 namespace {
 
 absl::StatusOr<std::unique_ptr<runtime::Session>> Open(
-    const Options &options, std::shared_ptr<const runtime::PlanImage> image,
+    const Options &options, const absl::Status &files, std::shared_ptr<const runtime::PlanImage> image,
     runtime::SessionOptions session, runtime::ConnectedStop *stop) {
   if (options.rank < 0)
     return runtime::Session::InProcess(std::move(image), session);
@@ -85,8 +85,8 @@ absl::StatusOr<std::unique_ptr<runtime::Session>> Open(
     if (connected.ok()) stop->Attach(connected->get());
     return connected;
   };
-  // A file that cannot be read here is no reason to let the others wait: this rank comes, whatever they have, and says why.
-  absl::StatusOr<uint64_t> digest = RunDigest(options, *image);
+  // What is wrong with files here is no reason to let the others wait: this rank comes, whatever they have, and says why.
+  absl::StatusOr<uint64_t> digest = files.ok() ? RunDigest(options, *image) : files;
   if (!options.spawned)
     session.run_digest = digest.value_or(image->digest() ^ runtime::core::Greeting::kAnyPlan);
   const auto servers = ServersConnector(
@@ -121,9 +121,13 @@ absl::Status CheckNodes(const Options &options, const runtime::PlanImage &image)
   if (absl::Status s = CheckNumber(options, image); !s.ok()) return s;
   if (absl::Status s = CheckReplan(options, image); !s.ok()) return s;
   if (absl::Status s = CheckServers(options, image); !s.ok()) return s;
-  if (absl::Status s = CheckPlanUses(options, image); !s.ok()) return s;
-  const bool folder = servers != 0 && (options.spawn != 0 || options.is_server() ||
-                                       options.has_servers());
+  return CheckPlanUses(options, image);
+}
+
+// Whether what it is to write can be written.
+absl::Status CheckFiles(const Options &options, const runtime::PlanImage &image) {
+  const bool folder = !image.servers().servers.empty() &&
+                      (options.spawn != 0 || options.is_server() || options.has_servers());
   if (folder && !options.spawned)
     if (absl::Status s = CheckJobCheckpoints(options, image); !s.ok()) return s;
   return CheckOutputs(options, folder);
@@ -139,10 +143,7 @@ absl::Status PrintArenaInfo(const Options &options, const runtime::PlanImage &im
   return info.status();
 }
 
-// Beyond the time after which a peer is given up, for connections to close.
-constexpr absl::Duration kClosing = absl::Seconds(10);
-
-absl::Status RunTrainers(const Options &options,
+absl::Status RunTrainers(const Options &options, const absl::Status &files,
                          std::shared_ptr<const runtime::PlanImage> image,
                          runtime::TraceRecorder *trace,
                          runtime::ProfileRecorder *profile, Running *running,
@@ -184,7 +185,7 @@ absl::Status RunTrainers(const Options &options,
     connected = made.get();
     stop = std::move(made);
   }
-  auto session = Open(options, std::move(image), session_options, connected);
+  auto session = Open(options, files, std::move(image), session_options, connected);
   if (!session.ok()) return session.status();
   // A rank whose parent ends it has lost the others.
   running->Set([&session = **session, stop = stop.get()](int signal) {
@@ -193,7 +194,10 @@ absl::Status RunTrainers(const Options &options,
     else
       stop->Request(signal);
   });
-  absl::Status status = Train(options, session->get(), stop.get());
+  absl::Status status = Train(options, session->get(), stop.get(), [&] {
+    if (options.spawned) WriteNeedsNobody(options.report);
+    SignLaunch(options);
+  });
   if (status.ok() && !*kept) WarnOfNoneKept(options);
   // Before the peers can see that this rank is gone.
   if (!status.ok() && options.spawned) WriteReport(options.report, status);
@@ -206,8 +210,8 @@ absl::Status RunTrainers(const Options &options,
   return status;
 }
 
-// `stopped` becomes the signal that has ended it.
-absl::Status RunHere(const Options &options,
+// `files`: why it cannot take part. `stopped` becomes the signal that has ended it.
+absl::Status RunHere(const Options &options, const absl::Status &files,
                      std::shared_ptr<const runtime::PlanImage> image, Signals *signals,
                      int *stopped) {
   Running &running = signals->running();
@@ -222,7 +226,7 @@ absl::Status RunHere(const Options &options,
   absl::Status status =
       !options.calibrate.empty() ? Calibrate(options, std::move(image))
       : options.is_server()
-          ? Serve(options, std::move(image), trace, profile,
+          ? Serve(options, files, std::move(image), trace, profile,
                   [&](std::function<void(const absl::Status &)> end) {
                     running.Set([end = std::move(end), spawned = options.spawned](int s) {
                       // Servers end when trainers have finished.
@@ -230,7 +234,7 @@ absl::Status RunHere(const Options &options,
                       if (end) end(absl::AbortedError(EndedBy(spawned ? SIGTERM : s)));
                     });
                   })
-          : RunTrainers(options, std::move(image), trace, profile, &running, stopped);
+          : RunTrainers(options, files, std::move(image), trace, profile, &running, stopped);
   running.Finish();
   if (!status.ok() && options.spawned) WriteReport(options.report, status);
   // A trace of what went wrong is worth as much as one of what did not; not of what never began.
@@ -313,6 +317,10 @@ int Main(const std::vector<std::string> &arguments) {
     return EndLaunch(*options, fail(s), false);
   if (absl::Status s = CheckNodes(*options, **image); !s.ok())
     return EndLaunch(*options, fail(s), false);
+  absl::Status files = CheckFiles(*options, **image);
+  // Who is waited for by processes that are started by hand comes all the same, to say it.
+  if (!files.ok() && !(options->is_server() || options->rank >= 0))
+    return EndLaunch(*options, fail(files), false);
   if (options->spawn != 0)  // once here rather than once per rank
     if (auto program = (*image)->ForRank(0); !program.ok()) return fail(program.status());
   std::optional<Page> page;
@@ -338,7 +346,7 @@ int Main(const std::vector<std::string> &arguments) {
     return ended;
   }
   int stopped = 0;
-  absl::Status status = RunHere(*options, *std::move(image), &*signals, &stopped);
+  absl::Status status = RunHere(*options, files, *std::move(image), &*signals, &stopped);
   if (status.ok() && stopped == 0 && page)
     status = page->Write(options->predicted, OwnPath(*options, options->trace),
                          OwnPath(*options, options->page));

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "plan/fnv1a.h"
+#include "runtime/core/trainers.h"
 #include "runtime/data/tensor_file.h"
 #include "runtime/session/checkpoint.h"
 
@@ -73,7 +74,7 @@ absl::StatusOr<uint64_t> RunDigest(const Options &options, const runtime::PlanIm
 }
 
 bool HasOtherData(const absl::Status &refused) {
-  return absl::IsFailedPrecondition(refused) && absl::StrContains(refused.message(), "order of the data must match");
+  return refused.code() == runtime::core::Trainers::kOtherRun;
 }
 
 absl::Status WithWhatMustMatch(const absl::Status &status) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,7 @@
 #include "tools/cs-run/job_checkpoints.h"
 #include "tools/cs-run/run_digest.h"
 #include "tools/cs-run/security.h"
+#include "tools/cs-run/watchdog.h"
 
 namespace commsched::run {
 namespace {
@@ -101,7 +103,7 @@ runtime::ConnectServersFunction ServersConnector(
 }
 
 absl::Status Serve(
-    const Options &options, std::shared_ptr<const runtime::PlanImage> image,
+    const Options &options, const absl::Status &fit, std::shared_ptr<const runtime::PlanImage> image,
     runtime::TraceRecorder *trace, runtime::ProfileRecorder *profile,
     const std::function<void(std::function<void(const absl::Status &)>)> &started) {
   auto own = [&](const absl::Status &status) {
@@ -131,7 +133,7 @@ absl::Status Serve(
   server_options.emulate = options.emulate;
   auto server = ParameterServer::Create(image, std::move(server_options));
   if (!server.ok()) return own(server.status());
-  if (absl::Status s = SetServerValues(options, *image, server->get()); !s.ok()) {
+  if (absl::Status s = fit.ok() ? SetServerValues(options, *image, server->get()) : fit; !s.ok()) {
     if (options.spawned) return own(s);
     // Trainers that are there hear it: they would look for this server until their deadline.
     (*server)->Cancel(s);
@@ -158,6 +160,7 @@ absl::Status Serve(
     service_options.checkpoint = files->ServerPath(options.index);
     service_options.checkpoint_steps = options.checkpoint_every;
   }
+  std::optional<Watchdog> watchdog;  // ends after the service
   auto service = ParameterService::Start(server->get(), std::move(service_options));
   if (!service.ok()) return own(service.status());
   started([&service = **service](const absl::Status &why) { service.Stop(why); });
@@ -165,6 +168,7 @@ absl::Status Serve(
   std::fflush(stdout);
   absl::Status status = (*service)->Wait();
   started(nullptr);
+  if (!status.ok()) watchdog.emplace(options, own(status), 2 * Keepalive(options) + kClosing);
   if (status.ok())
     std::printf("server %d: received %llu bytes, sent %llu bytes, %llu checkpoints\n",
                 options.index,

@@ -31,11 +31,12 @@ absl::Status CheckNumber(const Options &options, const runtime::PlanImage &image
 runtime::ConnectServersFunction ServersConnector(
     const Options &options, const runtime::PlanImage &image, uint64_t run_digest);
 
-// Serves until all trainers have finished and gone, or the job has failed.
+// Serves until all trainers have finished and gone, or the job has failed. Where it does not `fit`, it is
+// there to say why.
 // `started` is called with what ends it, from any thread, before any trainer is
 // accepted; `trace` and `profile` may be null.
 absl::Status Serve(
-    const Options &options, std::shared_ptr<const runtime::PlanImage> image,
+    const Options &options, const absl::Status &fit, std::shared_ptr<const runtime::PlanImage> image,
     runtime::TraceRecorder *trace, runtime::ProfileRecorder *profile,
     const std::function<void(std::function<void(const absl::Status &)>)> &started);
 

@@ -11,7 +11,6 @@
 #include "runtime/session/checkpoint.h"
 #include "runtime/session/job_files.h"
 #include "runtime/session/rank_state.h"
-#include "tools/cs-run/child_report.h"
 #include "tools/cs-run/outputs.h"
 #include "tools/cs-run/trainer.h"
 
@@ -184,7 +183,7 @@ absl::Status Trainer::Steps() {
   if (eval_ >= 0 && !evaluated && (together ? stop_->Begin(done_) : stop_->reason() == 0))
     if (absl::Status s = Evaluate(); !s.ok()) return s;
   wanted_ = false;
-  if (options_.spawned && !own) WriteNeedsNobody(options_.report);
+  if (!own && needs_nobody_) needs_nobody_();
   if (!options_.checkpoint.empty() && !own && !saved)
     if (absl::Status s = Checkpoint(); !s.ok()) return s;
   return absl::OkStatus();
@@ -246,8 +245,8 @@ absl::Status Trainer::RunToTheEnd() {
 }
 
 absl::Status Train(const Options &options, runtime::Session *session,
-                   runtime::StopPoint *stop) {
-  return Trainer(options, session, stop).Run();
+                   runtime::StopPoint *stop, std::function<void()> needs_nobody) {
+  return Trainer(options, session, stop, std::move(needs_nobody)).Run();
 }
 
 }  // namespace commsched::run

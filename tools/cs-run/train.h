@@ -3,6 +3,8 @@
 #ifndef COMMSCHED_TOOLS_CS_RUN_TRAIN_H
 #define COMMSCHED_TOOLS_CS_RUN_TRAIN_H
 
+#include <functional>
+
 #include "absl/status/status.h"
 #include "runtime/session/session.h"
 #include "runtime/session/stop_point.h"
@@ -15,9 +17,10 @@ namespace commsched::run {
 absl::Status InitialValues(const Options &options, runtime::Session *session);
 
 // Initial values or resume, calls, training, evaluation, checkpoints and
-// reports, as the options say. Ends early, in good order, where `stop` says.
+// reports, as the options say. Ends early, in good order, where `stop` says. `needs_nobody`, which may be null, is
+// called when what is left needs no other rank, and is needed by none.
 absl::Status Train(const Options &options, runtime::Session *session,
-                   runtime::StopPoint *stop);
+                   runtime::StopPoint *stop, std::function<void()> needs_nobody);
 
 }  // namespace commsched::run
 

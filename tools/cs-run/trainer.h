@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,10 +26,12 @@ namespace commsched::run {
 
 class Trainer {
  public:
-  Trainer(const Options &options, runtime::Session *session, runtime::StopPoint *stop)
+  Trainer(const Options &options, runtime::Session *session, runtime::StopPoint *stop,
+          std::function<void()> needs_nobody)
       : options_(options),
         session_(session),
         stop_(stop),
+        needs_nobody_(std::move(needs_nobody)),
         silent_(session->program().rank != 0),
         all_here_(int(session->local_ranks()) == session->image().nodes()),
         saves_params_(!options.save_params.empty() &&
@@ -93,6 +96,7 @@ class Trainer {
   const Options &options_;
   runtime::Session *const session_;
   runtime::StopPoint *const stop_;
+  const std::function<void()> needs_nobody_;
   const bool silent_;
   const bool all_here_;  // the ranks
   // Rank 0, who is asked by hand, and the first rank of each step that is another.

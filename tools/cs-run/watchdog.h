@@ -12,8 +12,11 @@
 
 namespace commsched::run {
 
+// Beyond the time after which a peer is given up, for connections to close.
+inline constexpr absl::Duration kClosing = absl::Seconds(10);
+
 // Ends the process, with this error, unless it is destroyed within a time: a
-// connection to a peer that hangs may take for ever to close. `options` outlive it.
+// connection to a peer that hangs may take for ever to close, and a disk to answer. `options` outlive it.
 class Watchdog {
  public:
   Watchdog(const Options &options, absl::Status why, absl::Duration patience);
