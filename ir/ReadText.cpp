@@ -53,6 +53,8 @@ std::optional<size_t> commsched::findDeepNesting(StringRef text) {
   return std::nullopt;
 }
 
+bool commsched::isGzip(StringRef text) { return text.starts_with("\x1f\x8b"); }
+
 static std::string describeLimit() {
   return "is nested too deeply: at most " + std::to_string(kMostNesting) +
          " brackets may be open at once";

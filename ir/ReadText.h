@@ -26,6 +26,9 @@ inline constexpr unsigned kMostNesting = 500;
 /// Bytecode is not text, and has none.
 std::optional<size_t> findDeepNesting(llvm::StringRef text);
 
+/// Whether it is no text, nor what it could be read as, before it is decompressed.
+bool isGzip(llvm::StringRef text);
+
 /// As llvm::json::parse, but an error if the text is nested too deeply for it.
 llvm::Expected<llvm::json::Value> parseJson(llvm::StringRef text);
 

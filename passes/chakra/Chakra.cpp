@@ -40,6 +40,10 @@ void commsched::registerChakraTranslations() {
         const llvm::MemoryBuffer *buffer =
             sources.getMemoryBuffer(sources.getMainFileID());
         auto location = FileLineColLoc::get(context, buffer->getBufferIdentifier(), 0, 0);
+        if (isGzip(buffer->getBuffer())) {
+          emitError(location) << "is no Chakra trace: is compressed by gzip";
+          return nullptr;
+        }
         chakra::Trace trace;
         std::string wrong = chakra::readTrace(
             {buffer->getBufferStart(), buffer->getBufferSize()}, trace);

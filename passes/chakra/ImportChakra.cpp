@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
 
+#include <limits>
 #include <map>
 #include <optional>
 #include <queue>
@@ -29,10 +30,17 @@ public:
 private:
   LogicalResult sort();
   LogicalResult classify();
+  void warnOfGroups();
+  LogicalResult readCosts();
   void findReaders();
   void addArguments();
   void addCompute(size_t number);
   void addRest();
+
+  InFlightDiagnostic error(const Node &node) {
+    return emitError(location) << "node " << node.id() << " (\"" << node.name() << "\") ";
+  }
+  FailureOr<int64_t> numberOf(const Node &node, StringRef name, int64_t most, int64_t otherwise);
 
   bool isGradient(size_t number) const { return parameterOf.count(number); }
   std::vector<size_t> depsOf(const Node &node) const;
@@ -45,6 +53,8 @@ private:
     std::optional<size_t> update; ///< computes the new value
     Value gradient, next;
   };
+
+  static constexpr const char *kBatch = "batch"; ///< what a step is given
 
   OpBuilder builder;
   Location location;
@@ -60,7 +70,8 @@ private:
   std::vector<std::set<size_t>> reads; ///< parameters, by node
   /// Parameters by the nodes that compute their gradients, and their new values.
   std::map<size_t, std::vector<size_t>> madeBy, updatedBy;
-  std::vector<Value> tokens; ///< what nodes that compute make for others
+  std::vector<cs::CostAttr> costs; ///< of nodes that compute
+  std::vector<Value> tokens;       ///< what nodes that compute make for others
   std::vector<Value> arguments;
   Value batch;
   func::FuncOp step;
@@ -111,21 +122,43 @@ LogicalResult Importer::sort() {
   return success();
 }
 
+/// Of an attribute, which must be 0 to `most`; `otherwise` if there is none.
+FailureOr<int64_t> Importer::numberOf(const Node &node, StringRef name, int64_t most, int64_t otherwise) {
+  const NodeAttribute *attribute = find(node, {name.data(), name.size()});
+  if (!attribute)
+    return otherwise;
+  std::optional<int64_t> number = chakra::numberOf(*attribute);
+  if (!number)
+    return error(node) << "must have a whole number as " << name;
+  if (*number < 0 || *number > most)
+    return error(node) << "must have " << name << " of 0 to " << most << ", got: " << *number;
+  return *number;
+}
+
 /// Finds parameters, and what waits for what that takes time.
 LogicalResult Importer::classify() {
   waits.resize(nodes.size());
-  std::set<std::string> taken; // names of parameters
+  std::set<std::string> taken = {kBatch}; // names of parameters, and of what is none
   std::map<std::string, unsigned> again;
   unsigned ignored = 0;
   for (size_t i = 0; i < nodes.size(); ++i) {
     const Node &node = *nodes[i];
-    bool isCollective = node.type() == COMM_COLL_NODE;
-    if (isCollective && numberOf(node, "comm_type", ALL_REDUCE) == ALL_REDUCE) {
-      int64_t bytes = numberOf(node, "comm_size", -1);
-      if (bytes < 1 || bytes > int64_t{1} << 46)
-        return emitError(location)
-               << "node " << node.id() << " (\"" << node.name()
-               << "\") must have comm_size, the bytes of its tensor, got: " << bytes;
+    std::optional<int64_t> collective;
+    if (node.type() == COMM_COLL_NODE) {
+      if (!find(node, "comm_type"))
+        return error(node) << "must have comm_type, which says what its collective is";
+      FailureOr<int64_t> kind = numberOf(node, "comm_type", std::numeric_limits<int32_t>::max(), ALL_REDUCE);
+      if (failed(kind))
+        return failure();
+      collective = *kind;
+    }
+    if (collective == ALL_REDUCE) {
+      FailureOr<int64_t> size = numberOf(node, "comm_size", int64_t{1} << 46, 0);
+      if (failed(size))
+        return failure();
+      const int64_t bytes = *size;
+      if (bytes < 1)
+        return error(node) << "must have comm_size, the bytes of its tensor, at least 1";
       Parameter parameter;
       parameter.node = i;
       const std::string name = node.name().empty() ? "parameter" : node.name();
@@ -139,7 +172,7 @@ LogicalResult Importer::classify() {
           whole ? Type(builder.getF32Type()) : builder.getBF16Type());
       parameterOf[i] = parameters.size();
       parameters.push_back(std::move(parameter));
-    } else if (isCollective || node.type() == COMM_SEND_NODE ||
+    } else if (collective || node.type() == COMM_SEND_NODE ||
                node.type() == COMM_RECV_NODE) {
       ++ignored;
     }
@@ -161,9 +194,7 @@ LogicalResult Importer::classify() {
       if (!isGradient(before))
         last = before;
     if (!last)
-      return emitError(location) << "node " << nodes[parameter.node]->id() << " (\""
-                                 << nodes[parameter.node]->name()
-                                 << "\") sums what no node of the trace computes";
+      return error(*nodes[parameter.node]) << "sums what no node of the trace computes";
     parameter.producer = *last;
     madeBy[*last].push_back(parameterOf[parameter.node]);
   }
@@ -174,6 +205,47 @@ LogicalResult Importer::classify() {
           parameters[parameterOf[before]].update = i;
           updatedBy[i].push_back(parameterOf[before]);
         }
+  return success();
+}
+
+/// A sum over some of the ranks is taken for one over all.
+void Importer::warnOfGroups() {
+  std::set<std::string> groups;
+  for (const Parameter &parameter : parameters) {
+    const NodeAttribute *group = find(*nodes[parameter.node], "pg_name");
+    groups.insert(group ? group->string_val() : "");
+  }
+  if (groups.size() > 1)
+    emitWarning(location) << "has all-reduces of " << groups.size()
+                          << " groups of ranks: all are taken for sums of gradients over all ranks";
+}
+
+/// What nodes that compute take.
+LogicalResult Importer::readCosts() {
+  constexpr int64_t kHour = int64_t{3600} * 1'000'000'000, kMostWork = int64_t{1} << 60;
+  costs.resize(nodes.size());
+  bool any = false;
+  for (size_t i = 0; i < nodes.size(); ++i) {
+    const Node &node = *nodes[i];
+    if (node.type() != COMP_NODE)
+      continue;
+    if (node.duration_micros() > static_cast<uint64_t>(kHour / 1000))
+      return error(node) << "must take an hour at most, got: " << node.duration_micros() << " microseconds";
+    FailureOr<int64_t> ns = numberOf(node, StringRef(kDuration.data(), kDuration.size()), kHour,
+                                     static_cast<int64_t>(node.duration_micros()) * 1000);
+    if (failed(ns))
+      return failure();
+    FailureOr<int64_t> flops = numberOf(node, "num_ops", kMostWork, 0);
+    if (failed(flops))
+      return failure();
+    FailureOr<int64_t> bytes = numberOf(node, "tensor_size", kMostWork, 0);
+    if (failed(bytes))
+      return failure();
+    any |= *ns != 0 || *flops != 0 || *bytes != 0;
+    costs[i] = cs::CostAttr::get(builder.getContext(), *flops, *bytes, *ns);
+  }
+  if (!any)
+    emitWarning(location) << "does not say what its nodes take: they compute in no time";
   return success();
 }
 
@@ -220,7 +292,7 @@ void Importer::addArguments() {
   };
   for (const Parameter &parameter : parameters)
     add(parameter.type, cs::CsDialect::kParamAttr, parameter.name);
-  add(RankedTensorType::get({1, 1}, builder.getI8Type()), cs::CsDialect::kBatchAttr, "batch");
+  add(RankedTensorType::get({1, 1}, builder.getI8Type()), cs::CsDialect::kBatchAttr, kBatch);
   (void)step.insertArguments(SmallVector<unsigned>(types.size()), types, attrs,
                              SmallVector<Location>(types.size(), location));
   arguments.assign(step.args_begin(), step.args_end());
@@ -229,7 +301,6 @@ void Importer::addArguments() {
 }
 
 void Importer::addCompute(size_t number) {
-  const Node &node = *nodes[number];
   if (awaited.empty()) {
     awaited.resize(nodes.size());
     for (const std::set<size_t> &own : waits)
@@ -252,12 +323,7 @@ void Importer::addCompute(size_t number) {
     inputs.push_back(arguments[p]);
   if (inputs.empty())
     inputs.push_back(batch);
-  int64_t ns = numberOf(node, kDuration,
-                        static_cast<int64_t>(node.duration_micros()) * 1000);
-  auto cost = cs::CostAttr::get(builder.getContext(),
-                                std::max<int64_t>(0, numberOf(node, "num_ops", 0)),
-                                std::max<int64_t>(0, numberOf(node, "tensor_size", 0)),
-                                std::max<int64_t>(0, ns));
+  cs::CostAttr cost = costs[number];
   // What needs nothing but a parameter and its gradient, and is needed by nothing else in
   // this step, is taken to act on each element by itself, as optimizers do.
   if (made.empty() && updated.size() == 1 && inputs.size() == 2 && !awaited[number] &&
@@ -313,8 +379,9 @@ void Importer::addRest() {
 }
 
 OwningOpRef<ModuleOp> Importer::run() {
-  if (failed(sort()) || failed(classify()))
+  if (failed(sort()) || failed(classify()) || failed(readCosts()))
     return nullptr;
+  warnOfGroups();
   findReaders();
   OwningOpRef<ModuleOp> module = ModuleOp::create(location);
   builder.setInsertionPointToEnd(module->getBody());

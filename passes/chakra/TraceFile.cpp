@@ -3,8 +3,13 @@
 
 #include "passes/chakra/TraceFile.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/stubs/logging.h>
 
 namespace commsched::chakra {
 
@@ -13,6 +18,7 @@ using google::protobuf::io::CodedOutputStream;
 using google::protobuf::io::StringOutputStream;
 
 std::string readTrace(std::string_view bytes, Trace &trace) {
+  google::protobuf::LogSilencer silence; // what is wrong is said by who asks
   constexpr size_t kMost = size_t{1} << 30;
   if (bytes.size() > kMost)
     return "must have less than 1 GiB";
@@ -65,21 +71,44 @@ const NodeAttribute *find(const Node &node, std::string_view name) {
   return nullptr;
 }
 
-int64_t numberOf(const Node &node, std::string_view name, int64_t otherwise) {
-  const NodeAttribute *attribute = find(node, name);
-  if (!attribute)
-    return otherwise;
-  switch (attribute->value_case()) {
+static int64_t saturated(uint64_t number) {
+  return static_cast<int64_t>(std::min<uint64_t>(number, std::numeric_limits<int64_t>::max()));
+}
+
+static std::optional<int64_t> wholeNumber(double number) {
+  if (!(std::abs(number) < 0x1p63) || number != std::floor(number))
+    return std::nullopt;
+  return static_cast<int64_t>(number);
+}
+
+std::optional<int64_t> numberOf(const NodeAttribute &attribute) {
+  switch (attribute.value_case()) {
   case NodeAttribute::kInt32Val:
-    return attribute->int32_val();
+    return attribute.int32_val();
   case NodeAttribute::kInt64Val:
-    return attribute->int64_val();
+    return attribute.int64_val();
   case NodeAttribute::kUint32Val:
-    return attribute->uint32_val();
+    return attribute.uint32_val();
   case NodeAttribute::kUint64Val:
-    return static_cast<int64_t>(attribute->uint64_val());
+    return saturated(attribute.uint64_val());
+  case NodeAttribute::kSint32Val:
+    return attribute.sint32_val();
+  case NodeAttribute::kSint64Val:
+    return attribute.sint64_val();
+  case NodeAttribute::kFixed32Val:
+    return attribute.fixed32_val();
+  case NodeAttribute::kFixed64Val:
+    return saturated(attribute.fixed64_val());
+  case NodeAttribute::kSfixed32Val:
+    return attribute.sfixed32_val();
+  case NodeAttribute::kSfixed64Val:
+    return attribute.sfixed64_val();
+  case NodeAttribute::kFloatVal:
+    return wholeNumber(attribute.float_val());
+  case NodeAttribute::kDoubleVal:
+    return wholeNumber(attribute.double_val());
   default:
-    return otherwise;
+    return std::nullopt;
   }
 }
 

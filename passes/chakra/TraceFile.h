@@ -4,6 +4,7 @@
 #ifndef COMMSCHED_PASSES_CHAKRA_TRACEFILE_H
 #define COMMSCHED_PASSES_CHAKRA_TRACEFILE_H
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,8 +24,9 @@ std::string writeTrace(const Trace &trace);
 
 /// Null if the node has no such attribute.
 const NodeAttribute *find(const Node &node, std::string_view name);
-/// The number in an attribute, of whatever kind; `otherwise` if there is none.
-int64_t numberOf(const Node &node, std::string_view name, int64_t otherwise);
+/// The whole number in an attribute, of whatever kind; none if it has something else. What is above all int64_t is the
+/// greatest of them.
+std::optional<int64_t> numberOf(const NodeAttribute &attribute);
 
 /// Of a node that computes, in nanoseconds: exact where this compiler wrote it.
 inline constexpr std::string_view kDuration = "duration_ns";

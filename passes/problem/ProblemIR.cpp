@@ -13,11 +13,13 @@
 using namespace mlir;
 using namespace commsched;
 
+/// An integer of the problem: schedule::Problem::stepsApart.
+static constexpr llvm::StringLiteral kStepsApart("cs.steps_apart");
 /// A unit attribute of a link: schedule::Link::creditUntilSent.
 static constexpr llvm::StringLiteral kCreditUntilSent("cs.credit_until_sent");
-/// Integers: schedule::Link::packetBytes, aheadBytes and peers.
 /// Of a communication: schedule::Stage::avoidableBytes, where that is not 0.
 static constexpr llvm::StringLiteral kAvoidableBytes("cs.avoidable_bytes");
+/// Integers: schedule::Link::packetBytes, aheadBytes and peers.
 static constexpr llvm::StringLiteral kPacketBytes("cs.packet_bytes"), kAheadBytes("cs.ahead_bytes"),
     kPeers("cs.peers");
 
@@ -58,8 +60,19 @@ private:
   llvm::DenseMap<Value, unsigned> indices; // among those of its sort
 };
 
-schedule::Communication readCommunication(cs::ProblemCommunicationOp op,
-                                          const Parts &parts) {
+/// An attribute that is an i64 where it is there; else `to` stays.
+LogicalResult readNumber(Operation *op, StringRef name, int64_t &to) {
+  Attribute value = op->getAttr(name);
+  auto number = dyn_cast_or_null<IntegerAttr>(value);
+  if (value && (!number || !number.getType().isInteger(64)))
+    return op->emitOpError() << name << " must be an i64, got: " << value;
+  if (number)
+    to = number.getInt();
+  return success();
+}
+
+FailureOr<schedule::Communication> readCommunication(cs::ProblemCommunicationOp op,
+                                                     const Parts &parts) {
   schedule::Communication communication;
   communication.name = op.getLabel().str();
   communication.bytes = static_cast<int64_t>(op.getBytes());
@@ -72,9 +85,14 @@ schedule::Communication readCommunication(cs::ProblemCommunicationOp op,
                        op.getAvoidableLatencyNs(), op.getUpdateNs()))
     communication.stages.push_back(
         {parts.indexOf(link), bytes, overhead, latency, update, less, earlier});
-  if (auto avoidable = op->getAttrOfType<DenseI64ArrayAttr>(kAvoidableBytes))
-    for (auto [stage, bytes] : llvm::zip(communication.stages, avoidable.asArrayRef()))
+  if (Attribute value = op->getAttr(kAvoidableBytes)) {
+    auto avoidable = dyn_cast<DenseI64ArrayAttr>(value);
+    if (!avoidable || static_cast<size_t>(avoidable.size()) != communication.stages.size())
+      return op.emitOpError() << kAvoidableBytes << " must be an array of i64, one for each of "
+                              << communication.stages.size() << " stages, got: " << value;
+    for (auto [stage, bytes] : llvm::zip_equal(communication.stages, avoidable.asArrayRef()))
       stage.avoidableBytes = bytes;
+  }
   communication.divisible = !op.getIndivisible();
   communication.kind = static_cast<unsigned>(op.getKind());
   communication.tail = static_cast<int64_t>(op.getTail());
@@ -146,6 +164,9 @@ FailureOr<schedule::Problem> commsched::readProblem(cs::ProblemOp op) {
   problem.streams = static_cast<unsigned>(op.getStreams());
   if (std::optional<uint64_t> limit = op.getMemoryLimit())
     problem.memoryLimit = static_cast<int64_t>(*limit);
+  if (op->hasAttr(kStepsApart))
+    if (failed(readNumber(op, kStepsApart, problem.stepsApart.emplace(0))))
+      return failure();
   Parts parts(op);
   for (cs::ProblemLinkOp link : parts.links) {
     problem.links.push_back({link.getLabel().str(),
@@ -154,15 +175,11 @@ FailureOr<schedule::Problem> commsched::readProblem(cs::ProblemOp op) {
     int64_t peers = 1;
     for (auto [name, to] : {std::pair(kPacketBytes, &problem.links.back().packetBytes),
                             std::pair(kAheadBytes, &problem.links.back().aheadBytes),
-                            std::pair(kPeers, &peers)}) {
-      Attribute value = link->getAttr(name);
-      auto number = dyn_cast_or_null<IntegerAttr>(value);
-      if (value && (!number || !number.getType().isInteger(64)))
-        return link.emitOpError() << name << " must be an i64, got: " << value;
-      if (number)
-        *to = number.getInt();
-    }
-    problem.links.back().peers = static_cast<unsigned>(peers);
+                            std::pair(kPeers, &peers)})
+      if (failed(readNumber(link, name, *to)))
+        return failure();
+    // Others are none of those that are checked below.
+    problem.links.back().peers = peers == static_cast<unsigned>(peers) ? static_cast<unsigned>(peers) : 0;
   }
   for (cs::ProblemComputeOp compute : parts.computes)
     problem.ops.push_back({compute.getLabel().str(),
@@ -172,8 +189,12 @@ FailureOr<schedule::Problem> commsched::readProblem(cs::ProblemOp op) {
                            static_cast<int64_t>(compute.getExtraBytes()),
                            static_cast<schedule::Time>(compute.getSharedNs()),
                            compute.getDeferred()});
-  for (cs::ProblemCommunicationOp communication : parts.communications)
-    problem.communications.push_back(readCommunication(communication, parts));
+  for (cs::ProblemCommunicationOp part : parts.communications) {
+    FailureOr<schedule::Communication> communication = readCommunication(part, parts);
+    if (failed(communication))
+      return failure();
+    problem.communications.push_back(*std::move(communication));
+  }
   if (std::optional<std::string> error = schedule::check(problem))
     return op.emitOpError() << *error;
   return problem;
@@ -188,6 +209,8 @@ cs::ProblemOp commsched::writeProblem(OpBuilder &builder, Location location,
       builder.getI64IntegerAttr(problem.streams),
       problem.memoryLimit ? builder.getI64IntegerAttr(*problem.memoryLimit)
                           : IntegerAttr());
+  if (problem.stepsApart)
+    op->setAttr(kStepsApart, builder.getI64IntegerAttr(*problem.stepsApart));
   builder.createBlock(&op.getBody());
   llvm::SmallVector<Value> links, computes;
   for (const schedule::Link &link : problem.links) {

@@ -3,6 +3,7 @@
 
 #include "passes/profile/ImportProfile.h"
 
+#include "ir/ReadText.h"
 #include "ir/Register.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
@@ -57,6 +58,10 @@ import(llvm::SourceMgr &sources, MLIRContext *context,
     emitError(UnknownLoc::get(context))
         << "profile-batch must be from 1 to " << kMostSamples
         << ", got: " << batch;
+    return nullptr;
+  }
+  if (isGzip(text.getText())) {
+    emitError(text.atFile()) << "is no profile: is compressed by gzip";
     return nullptr;
   }
   FailureOr<Profile> profile = read(text);

@@ -73,7 +73,9 @@ LogicalResult PipedreamReader::readNode(StringRef line) {
   int64_t parameterBytes = 0;
   if (failed(readFields(fields, node, parameterBytes)))
     return failure();
-  node.layer.isInput = op.starts_with("Input");
+  // "Input0"; a module may have a name that begins so.
+  StringRef number = op;
+  node.layer.isInput = number.consume_front("Input") && llvm::all_of(number, llvm::isDigit);
   if (node.layer.isInput && parameterBytes != 0)
     return text.error(line) << "field parameter_size of an input must be 0, got: "
                             << parameterBytes;

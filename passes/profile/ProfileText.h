@@ -21,8 +21,11 @@ public:
       : sources(sources), context(context) {}
 
   mlir::MLIRContext *getContext() const { return context; }
+  /// Without the mark that some editors begin text in UTF-8 with.
   llvm::StringRef getText() const {
-    return sources.getMemoryBuffer(sources.getMainFileID())->getBuffer();
+    llvm::StringRef text = sources.getMemoryBuffer(sources.getMainFileID())->getBuffer();
+    text.consume_front("\xEF\xBB\xBF");
+    return text;
   }
   /// Lines that are not blank, without the space at their ends.
   std::vector<llvm::StringRef> getLines() const;

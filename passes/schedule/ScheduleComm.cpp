@@ -286,8 +286,6 @@ private:
     if (std::optional<std::string> error =
             schedule::verify(problem.problem, solution.schedule))
       return *error;
-    if (std::optional<int64_t> apart = stepsApart(step.function()))
-      solution.bound = solution.anyOrderBound = schedule::boundOfNodesApart(problem.problem, *apart);
     if (policy == schedule::kSolver)
       solution.schedule = pushInTurn(problem, std::move(solution.schedule));
     solution.evaluation =
@@ -308,14 +306,6 @@ private:
         fragment.setDeferred(false);
     makeStarts(step, requests);
     return "";
-  }
-
-  /// Of trainers that do not wait for each other: the steps of which one sends gradients.
-  static std::optional<int64_t> stepsApart(func::FuncOp func) {
-    auto servers = func->getAttrOfType<cs::ServersAttr>(cs::CsDialect::kServersAttr);
-    if (!servers || servers.getSyncMode() == cs::SyncMode::sync)
-      return std::nullopt;
-    return servers.getMerge();
   }
 
   /// Empty, or which option has no use here.
@@ -362,7 +352,6 @@ private:
     kept.twiceNodes =
         buildStepProblem(step, twice, algorithm, {}, parts).problem;
     twice->erase();
-    kept.stepsApart = stepsApart(step.function());
     kept.facts = {{"function", step.function().getName().str()},
                   {"nodes", std::to_string(cluster.getNodes())},
                   {"devices of a node", std::to_string(cluster.getDevices())},

@@ -22,7 +22,6 @@ struct ScheduledStep {
   std::optional<schedule::Problem> twiceNodes;
   std::vector<std::pair<std::string, std::string>> facts; ///< for people
   schedule::BucketLimits buckets = {};                    ///< of the policy fixed-buckets
-  std::optional<int64_t> stepsApart = {};                 ///< see boundOfNodesApart(); none: nodes wait for each other
 };
 
 /// Mixed into a pass.

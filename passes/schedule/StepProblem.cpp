@@ -329,11 +329,20 @@ void ProblemBuilder::addCommunication(Operation *op, bool parts) {
   result.parts.push_back(part);
 }
 
+/// Of trainers that do not wait for each other: the steps of which one sends gradients.
+static std::optional<int64_t> stepsApart(Operation *function) {
+  auto servers = function->getAttrOfType<cs::ServersAttr>(cs::CsDialect::kServersAttr);
+  if (!servers || servers.getSyncMode() == cs::SyncMode::sync)
+    return std::nullopt;
+  return servers.getMerge();
+}
+
 StepProblem ProblemBuilder::build(BlockFreedom blocks, bool parts) {
   freedom = blocks;
   if (blocks.cut || blocks.fuse)
     result.blocks = std::make_shared<const ServerBlocks>(step, blocks.cut);
   result.problem.name = step.function().getName().str();
+  result.problem.stepsApart = stepsApart(step.function());
   findLate();
   findStreams();
   addBegins();

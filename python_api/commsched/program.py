@@ -196,7 +196,7 @@ class Program(CompiledStep):
 
     def _replanning(self, workers: int, replan: Any, strategy: Strategy, folder: Any) -> dict[str, object]:
         """The arguments of a session whose plan may change."""
-        from .replan import Tune
+        from .replan import Tune, scheduled
         servers = not isinstance(self.strategy, AllReduce)
         if servers and not isinstance(replan, Tune):
             raise FrontEndError("replan must go with AllReduce, or be a Tune; links to parameter servers are not measured")
@@ -206,7 +206,7 @@ class Program(CompiledStep):
             return dict(tune=replan, window=replan.steps, folder=os.fsencode(folder.name))
         module = os.path.join(folder.name, "step.mlir")
         write(module, [self._level0(workers, self._cluster(workers)).encode()])
-        (pipeline,) = strategy.pipeline(2)  # costs are what is measured then
+        (pipeline,) = scheduled(strategy, replan.schedule or strategy.schedule or "solver").pipeline(2)  # costs are what is measured then
         return dict(command=os.fsencode(replan.command(module, pipeline)), every=replan.every or 0,
                     when_off_percent=replan.when_off or 0.0, window=replan.window, deadline_seconds=replan.deadline,
                     folder=os.fsencode(replan.folder) if replan.folder else None)

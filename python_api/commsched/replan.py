@@ -121,21 +121,29 @@ class Tune:
         """That of the program with the other schedules, by name. Options of the solver do not go with them, but where it cuts
         blocks of servers; most bytes of a message do, but with priorities, where nothing shares a message and so has parts."""
         first = strategy.schedule or "solver"
-        others: dict[str, dict[str, Any]] = {name: {"schedule": name} for name in self.schedules if name != first}
-        servers = isinstance(strategy, ParameterServers)
-        cut_as = getattr(strategy, "cut_as", None) or first
-        for name, fields in others.items():
-            if servers:  # they go on with what they store, and so with their blocks
-                fields["cut_as"] = cut_as
-            if name != "solver" and not (servers and cut_as == "solver"):
-                fields.update(effort=None, reorder=None, memory_limit=None)
-            if not servers and name == "priority":
-                fields["parts"] = None
-            if first == "fixed-buckets" and not (servers and cut_as == first):
-                fields.update(bucket_bytes=None, first_bucket_bytes=None)
-        if strategy.message_bytes is not None:
-            others.pop("priority", None)
-        return {name: dataclasses.replace(strategy, **fields) for name, fields in others.items()}
+        others = [name for name in dict.fromkeys(self.schedules) if name != first]
+        if strategy.message_bytes is not None and "priority" in others:
+            others.remove("priority")
+        return {name: scheduled(strategy, name) for name in others}
+
+
+def scheduled(strategy: Strategy, name: str) -> Strategy:
+    """The strategy with another schedule, and those of its options that go with it: see Tune.strategies()."""
+    first = strategy.schedule or "solver"
+    if name == first:
+        return strategy
+    fields: dict[str, Any] = {"schedule": name}
+    servers = isinstance(strategy, ParameterServers)
+    cut_as = getattr(strategy, "cut_as", None) or first
+    if servers:  # they go on with what they store, and so with their blocks
+        fields["cut_as"] = cut_as
+    if name != "solver" and not (servers and cut_as == "solver"):
+        fields.update(effort=None, reorder=None, memory_limit=None)
+    if not servers and name == "priority":
+        fields.update(parts=None, message_bytes=None)
+    if first == "fixed-buckets" and not (servers and cut_as == first):
+        fields.update(bucket_bytes=None, first_bucket_bytes=None)
+    return dataclasses.replace(strategy, **fields)
 
 
 def merge_calibration(measured: Mapping[str, Any], base: Optional[Mapping[str, Any]]) -> Optional[dict]:

@@ -5,8 +5,10 @@ import functools
 import itertools
 import json
 import os
+import shlex
 import time
 from random import Random
+from types import SimpleNamespace
 
 import pytest
 
@@ -43,6 +45,23 @@ def test_what_makes_no_sense_is_refused():
             Replan(**arguments)
     assert Replan.of(None) is None and Replan.of(False) is None and Replan.of(True).when_off == 25.0
     assert commsched.Replan is Replan
+
+
+@pytest.mark.parametrize("schedule", [None, *POLICIES])
+@pytest.mark.parametrize("options", [{"effort": 3}, {"reorder": True, "memory_limit": 4096}, {"schedule": "fixed-buckets", "bucket_bytes": 4096},
+                                     {"parts": True}, {"message_bytes": 4096, "algorithm": "ring"}])
+def test_plans_of_another_schedule_have_the_options_that_go_with_it(tmp_path, options, schedule):
+    """Else the compiler refuses each of them in the middle of the run."""
+    strategy = commsched.AllReduce(**options)
+    program = SimpleNamespace(strategy=strategy, _level0=lambda workers, cluster: "", _cluster=lambda workers: None)
+    command = commsched.Program._replanning(program, 2, Replan(every=5, schedule=schedule), strategy, SimpleNamespace(name=str(tmp_path)))["command"].decode()
+    (pipeline,) = (word.removeprefix("--pipeline=") for word in shlex.split(command) if word.startswith("--pipeline="))
+    given = dict(option.split("=") for option in pipeline.partition("=")[2].split())
+    schedule = schedule or options.get("schedule", "solver")
+    assert given.get("schedule", "solver") == schedule
+    known = {"effort": schedule == "solver", "reorder": schedule == "solver", "memory-limit": schedule == "solver",
+             "bucket-bytes": schedule == "fixed-buckets", "parts": schedule != "priority", "message-bytes": schedule != "priority", "algorithm": True}
+    assert given.keys() - {"schedule"} == {name.replace("_", "-") for name in options if known.get(name.replace("_", "-"))}
 
 
 def test_command_quotes_what_it_is_given(monkeypatch):

@@ -230,7 +230,7 @@ static report::WhatIf whatIf(std::string name, const Problem &problem,
   options.buckets = step.buckets;
   Solution solved = runPolicy(problem, step.policy, options);
   result.solved = solved.evaluation.period;
-  result.bound = step.stepsApart ? boundOfNodesApart(problem, *step.stepsApart).period : solved.bound.period;
+  result.bound = solved.bound.period;
   if (result.same >= kNever)
     result.same = 0;
   // The search is not exhaustive: what is there already counts, too.

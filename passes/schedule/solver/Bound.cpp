@@ -69,6 +69,17 @@ Bound boundOfTotals(const Problem &problem) {
   return bound;
 }
 
+/// Where nodes do not wait for each other, and send in one of `steps` steps.
+Bound boundOfNodesApart(const Problem &given, int64_t steps) {
+  Problem problem = least(given);
+  for (Communication &communication : problem.communications)
+    for (Stage &stage : communication.stages) {
+      stage.bytes /= steps;
+      stage.overhead /= steps;
+    }
+  return boundOfTotals(problem);
+}
+
 /// Longest chains of ops and communications through many steps, without any wait
 /// for a stream or link. Wherever such a chain passes the same op twice, it has
 /// found a cycle: the steps between take at least the time between.
@@ -203,6 +214,7 @@ private:
 } // namespace
 
 Problem asGiven(Problem problem) {
+  problem.stepsApart.reset();
   for (Op &op : problem.ops) {
     op.shared = 0;
     op.deferred = false;
@@ -215,6 +227,8 @@ Problem asGiven(Problem problem) {
 
 Bound boundOfOrder(const Problem &given,
                    const std::vector<std::vector<unsigned>> &order) {
+  if (given.stepsApart)
+    return boundOfAnyOrder(given);
   Problem problem = withLeastUpdates(given);
   Bound bound = boundOfAnyOrder(problem);
   const OrderedProblem fixed = withoutDeferred(least(problem), order);
@@ -228,17 +242,9 @@ Bound boundOfOrder(const Problem &given,
   return bound;
 }
 
-Bound boundOfNodesApart(const Problem &given, int64_t steps) {
-  Problem problem = least(given);
-  for (Communication &communication : problem.communications)
-    for (Stage &stage : communication.stages) {
-      stage.bytes /= steps;
-      stage.overhead /= steps;
-    }
-  return boundOfTotals(problem);
-}
-
 Bound boundOfAnyOrder(const Problem &given) {
+  if (given.stepsApart)
+    return boundOfNodesApart(given, *given.stepsApart);
   Problem problem = withLeastUpdates(given);
   Bound bound = boundOfTotals(problem);
   const Problem alone = least(problem);

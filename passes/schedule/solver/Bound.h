@@ -12,7 +12,8 @@
 namespace commsched::schedule {
 
 /// The problem as if every message cost all that is said of it, and each op lost what it
-/// loses here and is run where the order has it: what a schedule is judged by. Its bound is one for these costs only.
+/// loses here and is run where the order has it, and nodes are in step: what a schedule is judged by. Its bound is one for
+/// these costs only.
 Problem asGiven(Problem problem);
 
 struct Bound {
@@ -24,17 +25,14 @@ struct Bound {
 /// the preemptive schedule, in which messages have no overhead but the latency
 /// that none can avoid. With one stream, exact for that relaxation. What is avoidable of
 /// a message is not counted, what ops share only for all of a stream together. Deferred ops may
-/// run anywhere.
+/// run anywhere. Of nodes that are not in step: as boundOfAnyOrder.
 Bound boundOfOrder(const Problem &problem,
                    const std::vector<std::vector<unsigned>> &order);
 
-/// For nodes that do not wait for each other (asynchronous servers), of which each sends what is in the problem in one of
-/// `steps` steps: of the totals alone, of compute and of the bytes on each link. What a node waits for depends on when the others
-/// send, and in the steps between on nothing.
-Bound boundOfNodesApart(const Problem &problem, int64_t steps);
-
 /// For any order of the ops that the problem allows. Weaker, also than
-/// boundOfOrder of the best order.
+/// boundOfOrder of the best order. Of nodes that are not in step (Problem::stepsApart): of the totals alone, of compute and of
+/// what each link does for a step in the mean. What a node waits for depends on when the others send, and in the steps
+/// between on nothing.
 Bound boundOfAnyOrder(const Problem &problem);
 
 } // namespace commsched::schedule

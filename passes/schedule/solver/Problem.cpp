@@ -193,6 +193,8 @@ std::optional<std::string> check(const Problem &problem) {
   if (problem.memoryLimit && *problem.memoryLimit < 0)
     return "the memory limit must not be negative, got: " +
            std::to_string(*problem.memoryLimit);
+  if (problem.stepsApart && *problem.stepsApart < 1)
+    return "of the steps of nodes apart at least 1 must be one that sends, got: " + std::to_string(*problem.stepsApart);
   Time total = 0;
   if (Error error = checkOps(problem, total))
     return error;

@@ -111,6 +111,9 @@ struct Problem {
   std::vector<Communication> communications;
   /// Bytes that a schedule may hold more than the program order does; none: any.
   std::optional<int64_t> memoryLimit;
+  /// Nodes do not wait for each other, as trainers of asynchronous servers, and each sends what is here in one of so
+  /// many steps. None: they are in step. Schedules are judged as if they were, in each step; bounds are of any run.
+  std::optional<int64_t> stepsApart = {};
   bool operator==(const Problem &) const = default;
 };
 

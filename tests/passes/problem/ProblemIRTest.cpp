@@ -103,6 +103,12 @@ TEST_F(ProblemIRTest, ProblemsAreReadAsTheyWereWritten) {
       problem.links.back().aheadBytes = static_cast<int64_t>(seed % 5);
     }
     problem.links.front().peers = 1 + seed % 4;
+    if (seed % 5 == 0)
+      problem.stepsApart = 1 + static_cast<int64_t>(seed % 9);
+    if (seed % 2)
+      for (schedule::Communication &communication : problem.communications)
+        for (schedule::Stage &stage : communication.stages)
+          stage.avoidableBytes = stage.bytes / static_cast<int64_t>(1 + seed % 4);
     expectRoundTrip(problem);
   }
   for (uint32_t seed = 0; seed < 300; ++seed)

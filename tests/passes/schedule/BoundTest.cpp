@@ -323,6 +323,67 @@ TEST(BoundTest, IsNeverAboveAScheduleInAnyRun) {
   EXPECT_GT(lower, cases.count() / 2);
 }
 
+/// A run in which nodes do not wait for each other: of `steps` steps only the last sends, and nothing waits for what it sends.
+Problem apart(const Problem &problem, unsigned steps) {
+  Problem run = problem;
+  run.ops.clear();
+  const auto count = static_cast<unsigned>(problem.ops.size());
+  for (unsigned step = 0; step < steps; ++step)
+    for (Op op : problem.ops) {
+      for (unsigned &before : op.after)
+        before += step * count;
+      run.ops.push_back(std::move(op));
+    }
+  for (Communication &communication : run.communications) {
+    communication.consumers.clear();
+    for (unsigned &producer : communication.producers)
+      producer += (steps - 1) * count;
+  }
+  return run;
+}
+
+// Of nodes that are not in step bounds are of totals: as much compute in each step, and of what is sent a part.
+TEST(BoundTest, IsNeverAboveARunOfNodesApart) {
+  Cases cases = casesOf(1000);
+  unsigned less = 0, near = 0;
+  for (uint32_t seed = uint32_t(cases.first); seed < cases.end; ++seed) {
+    std::mt19937 random(seed);
+    Problem problem = withAvoidable(randomProblem(seed, {.streams = 1 + seed % 2,
+                                                         .links = 1 + seed / 2 % 2,
+                                                         .maxLatency = 5,
+                                                         .maxOverhead = 4,
+                                                         .maxBytes = 40,
+                                                         .maxCommunications = 6,
+                                                         .maxOps = 6}),
+                                    random, /*allOverhead=*/false);
+    const unsigned steps = 1 + seed % 5;
+    problem.stepsApart = steps;
+    ASSERT_EQ(check(problem), std::nullopt) << "seed " << seed;
+    const double bound = boundOf(problem);
+    ASSERT_EQ(bound, boundOfAnyOrder(problem).period) << "seed " << seed;
+    // Schedules are judged as if nodes were in step.
+    ASSERT_EQ(boundOf(asGiven(problem)), boundOf([&] {
+                Problem together = asGiven(problem);
+                together.stepsApart.reset();
+                return together;
+              }()))
+        << "seed " << seed;
+    less += bound < boundOf(asGiven(problem));
+    Problem run = apart(inARun(problem, random, /*allOverhead=*/false), steps);
+    run.stepsApart.reset();
+    ASSERT_EQ(check(run), std::nullopt) << "seed " << seed;
+    for (int64_t slice : {1, 40}) {
+      Evaluation evaluation = evaluate(run, randomSchedule(run, seed, slice));
+      if (!evaluation.settled)
+        continue;
+      ASSERT_LE(bound, evaluation.period / steps + kRounding) << "seed " << seed;
+      near += bound > 0.5 * evaluation.period / steps;
+    }
+  }
+  EXPECT_GT(less, cases.count() / 2);
+  EXPECT_GT(near, cases.count() / 2);
+}
+
 /// An order in which deferred ops are anywhere else, if the dependences allow it.
 std::vector<std::vector<unsigned>> elsewhere(const Problem &problem, std::mt19937 &random) {
   std::vector<std::vector<unsigned>> order = programOrder(problem);
