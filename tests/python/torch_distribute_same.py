@@ -158,7 +158,7 @@ def later(rank, seeds):
                 if step == begin:
                     optimizer.synchronize() if draw.random() < 0.5 else None
                     kept = [p for p in optimizer.__dict__["param_groups"][0]["params"].own()]
-                    before = [p.detach().clone() for p in kept]
+                    before = [torch.Tensor.detach(p).clone() for p in kept]  # as nobody sees it
                 error = raised(optimizer.step) or raised(optimizer.synchronize)
                 if error is not None:
                     break
