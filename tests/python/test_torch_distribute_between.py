@@ -82,13 +82,13 @@ def test_who_synchronizes_before_the_step_may_change_gradients(change):
         assert all(map(torch.equal, trained_(True), wanted))
 
 
-CHANGES = {"written to": lambda p: p.grad.mul_(0.5), "replaced": lambda p: setattr(p, "grad", p.grad * 0.5), "taken away": lambda p: setattr(p, "grad", None)}
+CHANGES = {"written to": lambda p: torch.Tensor.grad.__get__(p).mul_(0.5), "replaced": lambda p: setattr(p, "grad", torch.ones_like(p)), "taken away": lambda p: setattr(p, "grad", None)}
 
 
 @pytest.mark.parametrize("behind", [False, True], ids=["before the step", "behind it"])
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_gradient_that_is_changed_while_it_is_averaged_is_refused(change, behind, left, monkeypatch):
-    """By who has kept the parameter, as it would be lost or a part of the mean; behind a step only what is written to is still of use."""
+    """By who has kept the gradient or sets another one, as it would be lost or a part of the mean; behind a step only what is written to is still of use."""
     monkeypatch.setattr(first_use, "SPREAD", 10.0)
     with job_of_one():
         model, kept, optimizer, steps = loops(left)
@@ -105,6 +105,33 @@ def test_a_gradient_that_is_changed_while_it_is_averaged_is_refused(change, behi
                     CHANGES[change](kept[2]) if behind else None
                     optimizer.synchronize()
         assert last
+
+
+def test_a_parameter_that_is_changed_before_its_update_is_refused(left):
+    """In place, by who has kept it: the update would come behind that."""
+    with job_of_one():
+        model, kept, optimizer, steps = loops(left)
+        step = 0
+        with pytest.raises(commsched.RuntimeFailure, match=r"^parameter '1.weight' must stay as it is from step\(\) to its update, got: another one, by a tensor that was kept, behind step 3; call"):
+            for step in steps:
+                optimizer.zero_grad()
+                model(torch.ones(2, 3)).sum().backward()
+                optimizer.step()
+                if step == 3:
+                    with torch.no_grad():
+                        kept[2].clamp_(-0.1, 0.1)
+        assert step == 4
+        # Parameters that lie in one tensor are written to where one of them is.
+        flat = torch.randn(12)
+        model = nn.Module()
+        model.one, model.other = nn.Parameter(flat[:6]), nn.Parameter(flat[6:])
+        model.forward = lambda x: (x * model.one).sum() + (x * model.other).cos().sum()
+        optimizer = commsched.torch.distribute(model, torch.optim.SGD(model.parameters(), lr=0.1))
+        for step in steps:
+            optimizer.zero_grad()
+            model(torch.ones(6)).backward()
+            optimizer.step()
+        optimizer.undistribute()
 
 
 def test_gradients_that_no_backward_pass_has_made_are_refused(left):

@@ -202,6 +202,26 @@ def test_running_statistics_are_means_over_the_workers():
     np.testing.assert_array_equal(program.state[0]["1.running_mean"], model[1].running_mean)
 
 
+class Hidden(nn.Module):
+    """Puts a token, or a number, that is trained in the place of some samples and values."""
+
+    def __init__(self):
+        super().__init__()
+        self.net, self.token, self.number = net(), nn.Parameter(torch.randn(6)), nn.Parameter(torch.tensor(0.5))
+
+    def forward(self, x):
+        x, hidden = x.clone(), x[:, 0] > 0
+        x[x > 1] = self.number
+        x[hidden] = self.token
+        return self.net(x)
+
+
+def test_what_is_set_by_a_mask():
+    found, program = train_both(Hidden(), sgd, CE, data(), 2)
+    assert_close(found)
+    assert {"token", "number"} <= program.params.keys()
+
+
 def test_frozen_parameters():
     model = net()
     model[0].requires_grad_(False)

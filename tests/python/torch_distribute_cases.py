@@ -308,6 +308,7 @@ def planted(rank, seeds):
     """Faults that passes() finds: nobody waits where another optimizer makes its step, or for messages of which some gradients lack where gradients are clipped."""
     look = gradients.Gradients.look
     watching._stepping.__code__ = (lambda optimizer, *_: None).__code__
+    watching._seen.__code__ = (lambda value: None).__code__
     refused(lambda: passes(rank, seeds, two_optimizers), "")
     gradients.Gradients.look = lambda self, what, everywhere=False: look(self, what)
     refused(lambda: passes(rank, seeds, several_passes), "")

@@ -175,6 +175,48 @@ def average_of_groups(loop):
     return averages, made[1]
 
 
+def kept(loop):
+    """What has kept the parameters from before distribute(): gradients that are bounded and looked at in one way or another, zeroed by hand; averages of weights."""
+    parameters = list(loop.model.parameters())
+    averages, seen, made = [p.detach().clone() for p in parameters], [], loop.made()
+    bounds = (lambda p: p.grad.data.clamp_(-0.02, 0.02), lambda p: p.grad.clamp_(-0.02, 0.02), lambda p: setattr(p, "grad", p.grad.clamp(-0.02, 0.02)), lambda p: None)
+    ways = (lambda p: p.data, lambda p: p.detach())
+
+    def none(p):
+        p.grad = None
+
+    def zero(p):
+        if p.grad is not None:
+            p.grad.detach_().zero_()
+    for step in range(STEPS):
+        loss_of(made[0], loop.batch()).backward()
+        seen.append(torch.stack(torch._foreach_norm([p.grad for p in parameters])))
+        bound, way, zeroed = loop.draw.choice(bounds), loop.draw.choice(ways), loop.draw.choice((none, zero))
+        for p in parameters:
+            bound(p)
+        made[1].step()
+        for average, p in zip(averages, parameters):
+            average.lerp_(way(p), 0.1)
+        if step % 3 == 2:
+            for p in parameters:
+                p.data = way(p).clamp(-0.3, 0.3)
+        for p in parameters:
+            zeroed(p)
+    return [*averages, *seen], made[1]
+
+
+def by_hand(loop):
+    """Updates without an optimizer, by who has kept the parameters."""
+    parameters, made = list(loop.model.parameters()), loop.made()
+    for _ in range(STEPS):
+        loss_of(made[0], loop.batch()).backward()
+        with torch.no_grad():
+            for p in parameters:
+                p -= 0.1 * p.grad
+                p.grad = None
+    return made
+
+
 def averaged(loop):
     made = loop.made()
     average = torch.optim.swa_utils.AveragedModel(made[0], multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(0.8))
@@ -353,7 +395,7 @@ def complex_parameters(loop):
     return plain(loop, model=Spectral())
 
 
-LOOPS = {f.__name__: f for f in (one_cycle, accumulation, compiled, recomputed, tied, adapters, clamped, average_of_groups, averaged, new_state, read_state, rolled_back, copied,
+LOOPS = {f.__name__: f for f in (one_cycle, accumulation, compiled, recomputed, tied, adapters, clamped, average_of_groups, kept, by_hand, averaged, new_state, read_state, rolled_back, copied,
                                  hooks_of_all, several_losses, abandoned, functional, forward_itself, penalty, two_models, complex_parameters)}
 
 

@@ -14,7 +14,7 @@ from torch import nn
 
 import commsched
 import commsched.torch
-from commsched.torch import agreed, distributing, first_use, gradients, shared_buffers
+from commsched.torch import agreed, distributing, first_use, gradients, shared_buffers, watching
 from torch_distribute_loops import LOOPS, results
 
 first_use.SPREAD = 10.0  # what goes together depends on no clock here
@@ -84,6 +84,10 @@ def at_first(rank):
         errors = everywhere(raised(lambda: commsched.torch.distribute(model, optimizer, broadcast_buffers=change is not None or rank != other)))
         assert len(set(errors)) == 1 and errors[0] is not None and errors[0].startswith("FrontEndError: " + line.format(other)), (name, errors)
         assert type(optimizer).__name__ in ("SGD", "Adam") and type(optimizer.param_groups[0]["params"]) is list
+    model = nn.Sequential(nn.Embedding(5, 2, max_norm=1.0))
+    line = ("FrontEndError: max_norm of Embedding '0' must be None with several ranks, each of which would make other rows shorter, those of its samples, got: 1.0; "
+            "bound the rows of its weight behind each step")
+    assert set(everywhere(raised(lambda: commsched.torch.distribute(model, torch.optim.SGD(model.parameters(), lr=0.1))))) == {line}
     # Values are those of rank 0, and so are buffers.
     torch.manual_seed(rank)
     model = net()
@@ -154,7 +158,7 @@ def later(rank, seeds):
                 if step == begin:
                     optimizer.synchronize() if draw.random() < 0.5 else None
                     kept = [p for p in optimizer.__dict__["param_groups"][0]["params"].own()]
-                    before = [p.detach().clone() for p in kept]
+                    before = [torch.Tensor.detach(p).clone() for p in kept]  # as nobody sees it
                 error = raised(optimizer.step) or raised(optimizer.synchronize)
                 if error is not None:
                     break
@@ -257,6 +261,31 @@ def groups(rank):
             distributing._live.discard(optimizer)
 
 
+def one_looks(rank):
+    """Rank 0 looks at what is complete behind a step, as for a checkpoint, while the others wait for it elsewhere: of a parameter of which a part is sent early, and of what was loaded."""
+    first_use.EARLY, first_use.EARLY_BYTES = 0.0, 0
+    for what in ("early", "loaded"):
+        model = nn.ModuleList([nn.Embedding(20, 4), nn.Linear(4, 20, bias=False)])
+        if what == "early":
+            model[1].weight = model[0].weight
+        model.forward = lambda x: model[1](model[0](x))
+        optimizer = commsched.torch.distribute(model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9))
+        for step in range(8):
+            if what == "loaded" and step > 3:
+                model.load_state_dict(model.state_dict())
+            optimizer.zero_grad()
+            model(torch.arange(6) + rank).pow(2).sum().backward()
+            if rank == 0 and step % 2 and what == "early":
+                assert model[0].weight.grad.isfinite().all()
+            dist.barrier()
+            optimizer.step()
+            saved = model.state_dict() if rank == 0 else None
+            dist.barrier()
+            assert saved is None or all(v.isfinite().all() for v in saved.values())
+        assert what == "loaded" or any(unit.early for unit in optimizer._commsched.gradients.units)
+        optimizer.undistribute()
+
+
 def loops(rank, names=tuple(LOOPS), seeds=range(SEED, SEED + 2 * TIMES)):
     for name in names:
         for seed in seeds:
@@ -291,7 +320,10 @@ def planted(rank):
     found(loops, ("hooks_of_all",), range(1))
     restore()
     plant(distributing._Parameters, "_look", lambda self: None)
-    for name in ("clamped", "average_of_groups"):
+    found(loops, ("average_of_groups",), range(1))
+    restore()
+    plant(watching, "_seen", lambda value: None)
+    for name in ("kept", "by_hand"):
         found(loops, (name,), range(1))
     restore()
     plant(distributing._Distributed, "state", property(lambda self: self.__dict__["state"], lambda self, value: self.__dict__.update(state=value)))

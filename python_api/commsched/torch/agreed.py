@@ -50,7 +50,7 @@ def _difference(posts: Posts, items: Items) -> str:
 
 
 def _crc(tensor: torch.Tensor) -> int:
-    dense = tensor.detach().to_dense().resolve_conj().resolve_neg().contiguous().reshape(-1)
+    dense = torch.Tensor.detach(tensor).to_dense().resolve_conj().resolve_neg().contiguous().reshape(-1)
     return zlib.crc32(dense.view(torch.uint8).numpy().data) if dense.numel() else 0
 
 
@@ -133,14 +133,14 @@ class Agreed:
 
     def post(self, number: int, groups: "list[dict[str, Any]]", sent: np.ndarray) -> None:
         """sent: how many gradients, by index."""
+        loaded, self.loaded = self.loaded, False
         if self._posts.size == 1:
             return
         if self._error is not None:
             raise RuntimeFailure(self._error)
         self._step = _Step(number, groups, sent.copy(), self.passes, bytes(module.training for _, module in self._modules))
-        own = np.array([self._digest(groups), zlib.crc32(self._step.sent.tobytes()), self.passes, zlib.crc32(self._step.modes), self.loaded], np.int64)
+        own = np.array([self._digest(groups), zlib.crc32(self._step.sent.tobytes()), self.passes, zlib.crc32(self._step.modes), loaded], np.int64)
         self._every = np.empty((self._posts.size, len(own)), np.int64)
-        self.loaded = False
         self.posted = self._posts.post("step", own, "all_gather", output=self._every, priority=URGENT)
 
     def check(self) -> None:

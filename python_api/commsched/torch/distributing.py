@@ -55,6 +55,7 @@ def distribute(model: nn.Module, optimizer: Optimizer, *, broadcast_buffers: boo
     buffers = SharedBuffers(model, posts)
     gradients = Gradients(model, optimizer, posts, lambda parameters, groups: _update(optimizer, own, numbers, parameters, groups), buffers, numbers)
     try:
+        _refuse_drifting(model, posts)
         compare(posts, [*at_first(model, optimizer), ("broadcast_buffers", str(broadcast_buffers))], FrontEndError)
         gradients.values.send([*model.parameters(), *buffers.now()], "initial value")
         gradients.values.take()
@@ -127,7 +128,7 @@ class _Parameters(list):
         return list(super().__iter__())
 
     def _look(self) -> None:
-        if not self._gradients.updating:
+        if not self._gradients.updates.by_optimizer:
             self._gradients.look("parameters of the optimizer's groups are looked at")
 
 
@@ -157,7 +158,7 @@ class _Distributed:
         groups = [{name: value.clone() if isinstance(value, torch.Tensor) else value for name, value in group.items() if name != "params"}
                   for group in self.param_groups]
         if gradients.step(groups):
-            with gradients.by_optimizer():
+            with gradients.updates.of_optimizer():
                 state.own.step(self)
             if state.sharing is not None and state.sharing.compiled:
                 gradients.send_buffers()
@@ -179,7 +180,7 @@ class _Distributed:
     def state(self) -> Any:
         """Of the updates that were made by then: all that step() was called for."""
         gradients = self._commsched.gradients
-        if not gradients.updating:
+        if not gradients.updates.by_optimizer:
             gradients.update_all()
         return self.__dict__["state"]
 
@@ -196,7 +197,7 @@ class _Distributed:
     def zero_grad(self, set_to_none: bool = True):
         gradients = self._commsched.gradients
         gradients.zeroed(set_to_none)
-        with gradients.by_optimizer():
+        with gradients.updates.of_optimizer():
             self._commsched.own.zero_grad(self, set_to_none)
         gradients.forget()
 
@@ -285,6 +286,14 @@ def _check(model: nn.Module, optimizer: Optimizer) -> None:
     for name, parameter in model.named_parameters():
         if parameter.device.type != "cpu" or not (parameter.is_floating_point() or parameter.is_complex() or not parameter.requires_grad):
             raise FrontEndError(f"parameter {name!r} must be floating-point or complex numbers on the CPU, got: {parameter.dtype} on {parameter.device}")
+
+
+def _refuse_drifting(model: nn.Module, posts: Posts) -> None:
+    """What a forward pass writes into parameters by the samples of its rank."""
+    for name, module in model.named_modules():
+        if posts.size > 1 and isinstance(module, (nn.Embedding, nn.EmbeddingBag)) and module.max_norm is not None:
+            raise FrontEndError(f"max_norm of {type(module).__name__} {name!r} must be None with several ranks, each of which would make other rows shorter, those of its samples, "
+                                f"got: {module.max_norm}; bound the rows of its weight behind each step")
 
 
 def _posts() -> "tuple[Posts, Any]":

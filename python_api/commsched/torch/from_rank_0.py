@@ -40,7 +40,7 @@ class FromRank0:
                 parts.append([tensor])
         with torch.no_grad(), torch._C.DisableTorchFunction():  # who watches uses sees none in this
             for number, some in enumerate(parts):
-                flat = torch.cat([tensor.detach().reshape(-1) for tensor in some])
+                flat = torch.cat([torch.Tensor.detach(tensor).reshape(-1) for tensor in some])
                 posted = self._posts.post(f"{what} {number}", flat, "broadcast", priority=URGENT)
                 if self._posts.rank == 0:
                     self._leaving.append(posted)
@@ -54,7 +54,7 @@ class FromRank0:
             del self._arriving[0]
             with torch.no_grad(), torch._C.DisableTorchFunction():
                 parts = flat.split([tensor.numel() for tensor in some])
-                torch._foreach_copy_([tensor.detach() for tensor in some], [part.view(t.shape) for part, t in zip(parts, some)])
+                torch._foreach_copy_([torch.Tensor.detach(tensor) for tensor in some], [part.view(t.shape) for part, t in zip(parts, some)])
 
     def settle(self) -> None:
         while self._leaving:

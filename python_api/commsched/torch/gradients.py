@@ -4,10 +4,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
 import weakref
-from typing import Any, Callable, Collection, Iterator, Optional
+from typing import Any, Callable, Collection, Optional
 
 import torch
 from torch import nn
@@ -20,30 +19,19 @@ from .measured import Measured
 from .shared_buffers import SharedBuffers
 from .under_way import UnderWay
 from .units import Unit
+from .updates import Updates
 from .uses import Uses
-from .watching import Hook, in_backward, watch
+from .watching import Hook, gradient_of, in_backward, watch
 
 MEASURED = 3  # steps
 
-# Of which updates wait: they, their optimizers and models stay until these are made, as other ranks wait for their messages too.
-_pending: "set[Gradients]" = set()
-
-
-@contextlib.contextmanager
-def _as_stepped(autocast: "tuple[bool, torch.dtype]") -> Iterator[None]:
-    """Within it, updates are made as when step() was called, not as the forward pass is computed that waits for them. autocast: whether it was on, and its type."""
-    with torch.inference_mode(False), torch.autocast("cpu", autocast[1], autocast[0]):
-        yield
-
-
 class Gradients:
-    """Of the parameters of `model`, means over the ranks of `posts`; `update(parameters, groups)` makes the updates of some
-    with the optimizer's groups as they were when its step was called. `buffers` are those of rank 0 after send_buffers(). `updated`: ids of the parameters that update()
+    """Of the parameters of `model`, means over the ranks of `posts`; `updates` by `update` wait for them. `buffers` are those of rank 0 after send_buffers(). `updated`: ids of the parameters that update()
     knows."""
 
     def __init__(self, model: nn.Module, optimizer: torch.optim.Optimizer, posts: Posts, update: "Callable[[list[nn.Parameter], list], None]", buffers: SharedBuffers,
                  updated: "Collection[int]"):
-        self.posts, self._update = posts, update
+        self.posts = posts
         named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
         self.names, self.parameters = [name for name, _ in named], [p for _, p in named]
         self._updated = {i for i, p in enumerate(self.parameters) if id(p) in updated}
@@ -53,8 +41,6 @@ class Gradients:
         self._under_way = UnderWay(posts, self.names, self.parameters)
         self.unit_of = {i: unit for i, unit in enumerate(self.units)}
         self._expected: Optional[set] = None  # that have gradients
-        self._waiting: "dict[int, Unit]" = {}  # whose updates are still to be made, by id
-        self._failed = False  # the ranks have ended with an error
         self._measured = Measured(self.parameters)
         self._told = False
         self._hooks: list = []
@@ -62,7 +48,7 @@ class Gradients:
         self._buffers, self.values = buffers, buffers.values
         self._uses = Uses(model, self._modules.values(), self.parameters, buffers, self._measured, self._watch_node)
         self._agreed = Agreed(posts, model, optimizer, self.names)
-        self.updating = False  # the optimizer itself looks at parameters and its state
+        self.updates = Updates(posts, self._under_way, self.parameters, self._agreed, update)
 
         def me():
             return self
@@ -120,7 +106,7 @@ class Gradients:
             return
         unit, parameter = self.unit_of[index], self.parameters[index]
         if (unit.early is not None and not unit.early.begun and unit.posted is None and unit.groups is None
-                and parameter.grad is None and part.dtype == parameter.dtype and part.shape == parameter.shape):
+                and gradient_of(parameter) is None and part.dtype == parameter.dtype and part.shape == parameter.shape):
             unit.early.begin(part)
 
     def _watch_node(self, index: int, node: Any, which: int) -> None:
@@ -135,7 +121,7 @@ class Gradients:
     def _accumulated(self, index: int) -> None:
         if self.accumulating:
             return
-        unit, gradient = self.unit_of[index], self.parameters[index].grad
+        unit, gradient = self.unit_of[index], gradient_of(self.parameters[index])
         if gradient.layout != torch.strided:
             raise RuntimeFailure(f"gradient of {self.names[index]!r} must be dense, got: {gradient.layout}")
         if self.measuring:
@@ -145,12 +131,14 @@ class Gradients:
             dense = unit.flat if unit.flat is not None else gradient.contiguous().resolve_conj().resolve_neg()
             unit.copied = dense if dense is not gradient else None
             self._under_way.post(unit, dense)
+            if unit.early is not None:
+                torch.autograd.Variable._execution_engine.queue_callback(self._under_way.agree)
 
     def _complete(self, everywhere: bool = False) -> None:
         """Of several backward passes, the last ones may have changed some gradients of a unit; the others are means already, and go with them. everywhere: on
         all ranks, so that also units go of which some gradients are not there yet."""
         for unit in self._under_way.partly():
-            means = {i: gradient for i in unit.missing if unit.averaged and (gradient := self.parameters[i].grad) is not None}
+            means = {i: gradient for i in unit.missing if unit.averaged and (gradient := gradient_of(self.parameters[i])) is not None}
             if len(means) < len(unit.missing) and not everywhere:
                 continue
             unit.fill(means)
@@ -163,7 +151,7 @@ class Gradients:
         parameters' next uses."""
         self.update_all()
         for name, parameter in self._frozen:
-            if parameter.requires_grad and parameter.grad is not None:
+            if parameter.requires_grad and gradient_of(parameter) is not None:
                 raise RuntimeFailure(f"parameter {name!r} must require a gradient when distribute() is called, or never, got: a gradient in step {self.steps}")
         self._complete()
         ready = {i for unit in self.units for i in unit.members if unit.posted is not None or i not in unit.missing}
@@ -174,20 +162,13 @@ class Gradients:
         if self._expected is not None and not self._finished and ready != self._expected:
             name = self.names[min(ready ^ self._expected)]
             raise RuntimeFailure(f"parameter {name!r} must have a gradient in every step or in none, got: {'one' if ready > self._expected else 'none'} in step {self.steps}")
-        at_once = self.measuring or self._finished or self.compiled()
+        at_once = self.measuring or self._finished or self.compiled() or self._agreed.loaded  # of which all ranks tell each other when it is looked at
         self._agreed.post(self.steps, groups, self._under_way.sent)
         if at_once:
-            self._agree()
+            self.updates.agree()
             self.finish_all()
         else:
-            for unit in self.units:
-                if unit.posted is not None:
-                    self._under_way.check_sent(unit)
-                    unit.groups = groups
-                    unit.gradients = {i: self.parameters[i].grad for i in unit.members}
-                    self._waiting[id(unit)] = unit
-            self._autocast = torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")
-            _pending.add(self)
+            self.updates.wait([unit for unit in self.units if unit.posted is not None], groups)
         self._begin()
         self._finished = False
         self._under_way.steps += 1
@@ -195,25 +176,10 @@ class Gradients:
 
     _finished = False  # this step's gradients are complete, before step()
 
-    def _agree(self) -> None:
-        """All ranks make this step, in the same way; which is found before anything is updated by it."""
-        if self._agreed.posted is not None:
-            self._under_way.wait(self._agreed.posted)
-        with self._failing():
-            self._agreed.check()
-
-    @contextlib.contextmanager
-    def _failing(self) -> Iterator[None]:
-        try:
-            yield
-        except RuntimeFailure:
-            self._failed = True
-            raise
-
     def _refuse_local(self, ready: "set[int]") -> None:
         """What no backward pass has made, such as gradients of torch.autograd.grad() that somebody has set, is no mean over the ranks."""
         for i, parameter in enumerate(self.parameters):
-            unit, gradient = self.unit_of.get(i), parameter.grad
+            unit, gradient = self.unit_of.get(i), gradient_of(parameter)
             if i not in ready and i in self._updated and gradient is not None and not (unit is not None and unit.averaged) and gradient.any():
                 raise RuntimeFailure(f"gradient of {self.names[i]!r} must be made by a backward pass outside of no_sync(), as the ranks' are averaged there, got: one of this "
                                      f"rank alone in step {self.steps}")
@@ -250,23 +216,19 @@ class Gradients:
             self._uses.begin()
         if self.values.arriving and (module in self._buffers.users or not self._uses.stack):
             self.take_buffers()
-        if self._waiting:
+        if self.updates:
             if not self._uses.stack and module is not self._root:
                 self.update_all()  # a part of the model on its own
             units = [unit for unit in self._uses.waits.get(module, ()) if unit.groups is not None]
             if units:
-                self._update_now(units)
+                self.updates.make(units)
         self._uses.stack.append(module)
-
-    def _update_now(self, units: "list[Unit]") -> None:
-        with self._failing():
-            self._make_updates(units)
 
     def _leave(self, module: nn.Module, result: Any) -> None:
         self._uses.leave(module, result)
         if self._uses.stack:
             return
-        if module is self._root and not self._failed:  # which is called after an error as well, and must not raise it again
+        if module is self._root and not self.updates.failed:  # which is called after an error as well, and must not raise it again
             self.update_all()  # of what this pass has not used
 
     def send_buffers(self) -> None:
@@ -277,73 +239,20 @@ class Gradients:
 
     def take_buffers(self) -> None:
         """Those of rank 0 are here."""
-        with self._failing():
+        with self.updates.failing():
             self.values.take()
-
-    def _make_updates(self, units: "list[Unit]") -> None:
-        """Waits for their gradients; meanwhile others' updates are made."""
-        self._agree()
-        wanted = {id(unit.posted): unit for unit in units}
-        complete: "list[Unit]" = []  # whose updates are made together
-        while wanted:
-            posted = [unit.message() for unit in wanted.values()]
-            one = self.posts.wait_any(posted, 0.0)
-            if one is None:
-                self._apply(complete)
-                complete = []
-                others = {id(unit.posted): unit for unit in self._waiting.values() if id(unit.posted) not in wanted}
-                one = self.posts.wait_any(posted + [unit.message() for unit in others.values()])
-                if id(one) in others:
-                    if not self._under_way.advance(others[id(one)]):
-                        self._apply([others[id(one)]])
-                    continue
-            unit = wanted.pop(id(one))
-            if self._under_way.advance(unit):
-                wanted[id(unit.posted)] = unit
-            else:
-                complete.append(unit)
-        self._apply(complete)
-
-    def _apply(self, units: "list[Unit]") -> None:
-        """Updates by gradients that are complete, all of one step."""
-        if not units:
-            return
-        groups = units[0].groups or []
-        changed = []
-        for unit in units:
-            self._under_way.finish(unit)
-            unit.averaged, unit.groups = False, None
-            del self._waiting[id(unit)]
-            changed += [(self.parameters[i], gradient) for i, gradient in unit.gradients.items()]
-            unit.gradients = {}
-        now = [parameter.grad for parameter, _ in changed]
-        for parameter, gradient in changed:
-            parameter.grad = gradient
-        with _as_stepped(self._autocast), self.by_optimizer():
-            self._update([parameter for parameter, _ in changed], groups)
-        for (parameter, _), gradient in zip(changed, now):
-            parameter.grad = gradient
-        if not self._waiting:
-            _pending.discard(self)
-
-    @contextlib.contextmanager
-    def by_optimizer(self) -> Iterator[None]:
-        """Within it the optimizer itself looks at parameters and its state, and waits for nothing."""
-        before, self.updating = self.updating, True
-        try:
-            yield
-        finally:
-            self.updating = before
 
     # ---- who looks in between: watching.Watcher ------------------------------------------
     def seen(self, parameter: nn.Parameter) -> None:
+        if self.updates.by_optimizer:
+            return
         if self.values.arriving and id(parameter) not in self._indices:
             self.take_buffers()
         unit = self.unit_of.get(self._indices.get(id(parameter), -1))
         if unit is None:
             return
         if unit.groups is not None:
-            self._update_now([unit])
+            self.updates.make([unit])
         elif unit.posted is not None and not self._uses.stack and not in_backward():
             self.look("a gradient or parameter is looked at")
 
@@ -357,7 +266,7 @@ class Gradients:
         """Gradients were zeroed: what is not complete begins again."""
         for unit in self.units:
             if unit.posted is None:
-                unit.forget(lambda i: self.parameters[i].grad)
+                unit.forget(lambda i: gradient_of(self.parameters[i]))
 
     def loaded(self) -> None:
         """Values or state are about to be, which may be others on each rank."""
@@ -366,8 +275,7 @@ class Gradients:
 
     def update_all(self) -> None:
         self.values.take()
-        if self._waiting:
-            self._make_updates(list(self._waiting.values()))
+        self.updates.make_all()
 
     def finish_all(self, wanted: bool = True) -> None:
         """All that is under way is complete."""
@@ -403,7 +311,7 @@ class Gradients:
         self._told = True
 
     def close(self) -> None:
-        _pending.discard(self)
+        self.updates.close()
         self._unwatch()
         for hook in self._hooks:
             hook.remove()

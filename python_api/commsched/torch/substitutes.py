@@ -121,6 +121,16 @@ def _one_hot(tensor, num_classes=-1):
     return F.one_hot(torch.ops.commsched.within(tensor, 0, num_classes) if num_classes > 0 else tensor, num_classes)
 
 
+def _set_items(tensor, index, value):
+    """tensor[index] = value: of a mask and what is the same at all of its places, whose gradient would be made of as many as are marked."""
+    if (isinstance(index, torch.Tensor) and index.dtype == torch.bool and index.shape == tensor.shape[:index.dim()]
+            and isinstance(value, torch.Tensor) and value.dim() <= tensor.dim() - index.dim()):
+        mask = index.reshape(*index.shape, *[1] * (tensor.dim() - index.dim()))
+        tensor.copy_(torch.where(mask, value.to(tensor.dtype), tensor))
+    else:
+        tensor[index] = value
+
+
 def _set_data(tensor, value):
     """tensor.data = value, which no operation tells of."""
     if (tensor.shape, tensor.dtype) != (value.shape, value.dtype):
@@ -131,4 +141,4 @@ def _set_data(tensor, value):
 
 SUBSTITUTES: "dict[Any, Callable]" = {F.embedding_bag: _embedding_bag, torch.cdist: _cdist, F.ctc_loss: _ctc_loss,
                                          F.gaussian_nll_loss: _gaussian_nll_loss, F.multilabel_margin_loss: _multilabel_margin_loss, F.one_hot: _one_hot,
-                                         torch.Tensor.data.__set__: _set_data}
+                                         torch.Tensor.data.__set__: _set_data, torch.Tensor.__setitem__: _set_items}

@@ -21,6 +21,7 @@ class Unit:
         self.posted: Optional[Posted] = None
         self.groups: Optional[list] = None  # of the optimizer, once step() was called
         self.gradients: "dict[int, torch.Tensor]" = {}  # then: what updates are made of
+        self.versions: "dict[int, int]" = {}  # then: how often the parameters were written to
         self.sent: "dict[int, tuple[torch.Tensor, int]]" = {}  # what is or will be in the message, and how often it was written to by then
         self.copied: Optional[torch.Tensor] = None  # what is sent instead of a gradient that is not contiguous
         self.parts: "dict[int, torch.Tensor]" = {}  # of flat, in the shapes of parameters

@@ -3,7 +3,7 @@
 """Whoever looks at parameters or gradients of an eager model in between sees complete ones.
 
 Parameters and buffers are reached by attributes of modules, by named_parameters() and named_buffers() (and parameters() and
-buffers()), by copies and pickles, and gradients also by torch.nn.utils.clip_grad, whichever way it has got them. While a model
+buffers()), by copies and pickles, by `grad`, `data` and detach() of the parameters themselves, whoever has kept them, and gradients also by torch.nn.utils.clip_grad. While a model
 is watched, these functions of PyTorch are wrapped: they look whether something is still to be done for the parameter. Modules
 themselves stay as they are but for hooks, which copies and pickles of them do not have. An optimizer that is not distributed, of
 other parameters of the model, looks when it makes its step.
@@ -18,6 +18,9 @@ import torch
 from torch import nn
 from torch.nn.utils import clip_grad
 from torch.optim.optimizer import _global_optimizer_post_hooks, _global_optimizer_pre_hooks, register_optimizer_step_pre_hook
+
+
+gradient_of = torch.Tensor.grad.__get__  # of a parameter, without being seen
 
 
 class Watcher(Protocol):
@@ -58,6 +61,8 @@ def watch(watcher: Watcher, modules: Iterable[nn.Module], parameters: Iterable[n
                                   (nn.Parameter, "__deepcopy__", _copied), (nn.Parameter, "__reduce_ex__", _copied),
                                   (clip_grad, "_group_tensors_by_device_and_dtype", _clipped)):
             _wrap(owner, name, made)
+        for name, made in (("grad", _read), ("data", _read_or_set), ("detach", _copied)):
+            _wrap_inherited(nn.Parameter, name, made)
         _undo.append(register_optimizer_step_pre_hook(_stepping).remove)
     return weakref.finalize(watcher, _unwatch, reference, numbers)
 
@@ -111,23 +116,44 @@ def _wrap(owner: Any, name: str, made: Callable[[Any], Any]) -> None:
     _undo.append(lambda: setattr(owner, name, own))
 
 
+def _wrap_inherited(owner: Any, name: str, made: Callable[[Any], Any]) -> None:
+    setattr(owner, name, made(getattr(owner, name)))
+    _undo.append(lambda: delattr(owner, name))
+
+
+def _seen(value: Any) -> None:
+    reference = _parameters.get(id(value))
+    if reference is not None and (watcher := reference()) is not None:
+        watcher.seen(value)
+
+
 def _attribute(own: Any) -> Any:
     def __getattr__(self: nn.Module, name: str) -> Any:
         value = own(self, name)
-        reference = _parameters.get(id(value))
-        if reference is not None and (watcher := reference()) is not None:
-            watcher.seen(value)
+        _seen(value)
         return value
     return __getattr__
 
 
 def _copied(own: Any) -> Any:
     def copied(self: nn.Parameter, *arguments: Any) -> Any:
-        reference = _parameters.get(id(self))
-        if reference is not None and (watcher := reference()) is not None:
-            watcher.seen(self)
+        _seen(self)
         return own(self, *arguments)
     return copied
+
+
+def _read(own: Any) -> Any:
+    def read(self: nn.Parameter) -> Any:
+        _seen(self)
+        return own.__get__(self)
+    return property(read, own.__set__, own.__delete__)
+
+
+def _read_or_set(own: Any) -> Any:
+    def write(self: nn.Parameter, value: Any) -> None:
+        _seen(self)
+        own.__set__(self, value)
+    return _read(own).setter(write)
 
 
 def _named(own: Any) -> Any:
