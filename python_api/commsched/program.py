@@ -208,7 +208,7 @@ class Program(CompiledStep):
         write(module, [self._level0(workers, self._cluster(workers)).encode()])
         (pipeline,) = scheduled(strategy, replan.schedule or strategy.schedule or "solver").pipeline(2)  # costs are what is measured then
         return dict(command=os.fsencode(replan.command(module, pipeline)), every=replan.every or 0,
-                    when_off_percent=replan.when_off or 0.0, window=replan.window, deadline_seconds=replan.deadline,
+                    when_off_percent=replan.when_off or 0.0, window=replan.window or 0, deadline_seconds=replan.deadline,
                     folder=os.fsencode(replan.folder) if replan.folder else None)
 
     @property

@@ -38,7 +38,8 @@ class Replan:
 
     every: after so many steps, and again after as many with the new plan.
     when_off: when a step takes so many percent more or less than at first. One of the two, or both.
-    window: how many steps what is measured is of, the last ones.
+    window: how many steps what is measured is of, the last ones, at most `every`. None: 20, of which a smaller `every` leaves
+        two fewer than itself, but at least 4.
     deadline: seconds that making a plan may take; then training goes on with the old one.
     folder: where measurements and plans are kept; None: nowhere.
     calibration: file of `cs-run --calibrate`. What a message costs beside its bytes, and how much compute slows
@@ -48,7 +49,7 @@ class Replan:
 
     every: Optional[int] = None
     when_off: Optional[float] = None
-    window: int = 20
+    window: Optional[int] = None
     deadline: float = 600.0
     folder: Optional[str] = None
     calibration: Optional[str] = None
@@ -61,7 +62,10 @@ class Replan:
             object.__setattr__(self, name, value)
         if self.every is not None:
             own("every", check_integer("every", self.every, 1))
-        own("window", check_integer("window", self.window, 1))
+        if self.window is not None:
+            own("window", check_integer("window", self.window, 1))
+            if self.every is not None and self.window > self.every:
+                raise FrontEndError(f"window must be at most every, {self.every}, as no plan is made before it is over, got: {self.window}")
         if self.when_off is not None:
             own("when_off", check_number("when_off", self.when_off, "positive"))
         own("deadline", check_number("deadline", self.deadline, "positive"))

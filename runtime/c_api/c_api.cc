@@ -148,7 +148,7 @@ absl::StatusOr<rt::ReplanOptions> ReplanOptionsOf(
   options.plan = rt::PlanByCommand(std::move(command));
   options.every = given.every;
   options.when_off_percent = given.when_off_percent;
-  if (given.window != 0) options.window = given.window;
+  options.window = given.window != 0 ? given.window : rt::StepClock::DefaultWindow(given.every);
   options.on_event = on_event;
   return options;
 }

@@ -40,7 +40,7 @@ typedef struct cs_session_replanning {
   const char *command;
   uint64_t every;          /* steps; 0: not for that */
   double when_off_percent; /* change of a step's time; 0: not for that */
-  uint64_t window;         /* steps that measurements are of; 0: 20 */
+  uint64_t window;         /* steps that measurements are of; 0: 20, of fewer where `every` is less */
   double deadline_seconds; /* of the command; 0: 600 */
   const char *folder;      /* where files are kept; NULL: nowhere */
   /* Not NULL: instead, plans of the same program (files, with newlines between; of rank 0) are tried, for `window` steps

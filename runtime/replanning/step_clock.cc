@@ -12,6 +12,11 @@ namespace commsched::runtime {
 StepClock::StepClock(uint64_t every, double when_off_percent, uint64_t window)
     : every_(every), off_(when_off_percent / 100), window_(std::max<uint64_t>(1, window)) {}
 
+uint64_t StepClock::DefaultWindow(uint64_t every) {
+  constexpr uint64_t kLeast = 4, kMost = 20;
+  return every == 0 ? kMost : std::clamp(every - std::min(every, kWarmUp), kLeast, kMost);
+}
+
 int64_t StepClock::step_ns() const {
   if (last_.empty()) return 0;
   std::vector<int64_t> sorted = last_;

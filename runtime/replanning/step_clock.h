@@ -15,6 +15,10 @@ namespace commsched::runtime {
 // Not thread-safe.
 class StepClock {
  public:
+  // The steps that are measured where nobody says how many: so that the first new plan comes after `every` steps (0: it
+  // does not come for that), but of few too little would be known.
+  static uint64_t DefaultWindow(uint64_t every);
+
   StepClock(uint64_t every, double when_off_percent, uint64_t window);
 
   // A step begins, and since the last one was asked about, one has taken `ns`; nothing if none has ended. Returns

@@ -32,7 +32,7 @@ FIELDS = {
                            mstopk_seed=(5, dict(HALF, select="mstopk"))),
     commsched.Cluster: dict(nodes=3, devices=2, gflops=3, gb_per_s=3, mbit_per_s=3, latency_ns=3, intra_mbit_per_s=3, intra_latency_ns=3, kind="cuda",
                             name="other", machine_ranks=(2, dict(kind="cuda"))),
-    commsched.Replan: dict(every=3, when_off=5.0, window=7, deadline=9.0, folder="folder", calibration=__file__, schedule="fifo"),
+    commsched.Replan: dict(every=3, when_off=5.0, window=1, deadline=9.0, folder="folder", calibration=__file__, schedule="fifo"),
 }
 # Told by the program, not by its options.
 ELSEWHERE = {(commsched.ParameterServers, "row_sparse"): "test_row_sparse.py"}

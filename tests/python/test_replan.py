@@ -40,7 +40,8 @@ def test_measured_rates_replace_those_of_a_calibration():
 
 def test_what_makes_no_sense_is_refused():
     for arguments, error in [({}, "every or when_off"), ({"every": 0}, "every must be an integer of at least 1"),
-                             ({"every": 5, "window": 0}, "window"), ({"when_off": -1.0}, "when_off must be a number, finite and positive")]:
+                             ({"every": 5, "window": 0}, "window"),
+                             ({"every": 5, "window": 6}, "window must be at most every, 5, as no plan is made before it is over, got: 6"), ({"when_off": -1.0}, "when_off must be a number, finite and positive")]:
         with pytest.raises(ValueError, match=error):
             Replan(**arguments)
     assert Replan.of(None) is None and Replan.of(False) is None and Replan.of(True).when_off == 25.0

@@ -132,7 +132,8 @@ re-planning, on all ranks (docs/replanning.md)
                           {plan} the one to write
   --replan-every N        after every N steps
   --replan-when-off P     when a step takes P percent more or less than at first
-  --replan-window N       of what is measured, the last N steps (default 20)
+  --replan-window N       of what is measured, the last N steps (default 20, or
+                          two fewer than N of --replan-every, but at least 4)
   --replan-deadline S     seconds for the command (default 600)
   --replan-folder DIR     keeps measurements, plans and events.json
   --tune PLAN,...         tries these plans of the same program on steps of the

@@ -84,6 +84,9 @@ absl::Status CheckReplan(const Options &o) {
     return bad(absl::StrCat("--replan ", s.message()));
   if (o.replan_every == 0 && o.replan_when_off == 0)
     return bad("--replan needs --replan-every or --replan-when-off");
+  if (o.replan_every != 0 && o.replan_window > o.replan_every)
+    return bad(absl::StrCat("--replan-window must be at most --replan-every, ", o.replan_every, ", as no plan is made before it is over, got: ",
+                            o.replan_window));
   return CheckMeasures("--replan", o);
 }
 
@@ -133,7 +136,7 @@ absl::StatusOr<runtime::ReplanOptions> ReplanOptionsOf(const Options &options, s
   replan.plan = runtime::PlanByCommand(std::move(command));
   replan.every = options.replan_every;
   replan.when_off_percent = options.replan_when_off;
-  if (options.replan_window != 0) replan.window = options.replan_window;
+  replan.window = options.replan_window != 0 ? options.replan_window : runtime::StepClock::DefaultWindow(options.replan_every);
   replan.on_event = Told(options, nullptr);
   return replan;
 }
