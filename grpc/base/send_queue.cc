@@ -19,19 +19,14 @@ void SendQueue::Free(int looks) {
   rate_ = queue_ = 0;
 }
 
-uint64_t SendQueue::Look(const TcpCounts &now) {
-  const double bytes = double(now.acknowledged - before_.acknowledged);
-  const double busy = now.busy_s - before_.busy_s, limited = now.limited_s - before_.limited_s;
-  const bool first = !any_;
-  before_ = now;
-  any_ = true;
-  if (first || busy < kLeastBusy * kPeriod || bytes < kLeastBytes || now.rtt_s <= 0) return bound_;
+uint64_t SendQueue::Look(const SendLook &now) {
+  if (now.busy_s < kLeastBusy * kPeriod || now.bytes < kLeastBytes) return bound_;
   if (rest_ > 0) {
     --rest_;
     return 0;
   }
-  const double queue = now.rtt_s - now.least_rtt_s, rate = bytes / busy;
-  const auto bytes_at = [&](double at) { return std::max(at * (now.least_rtt_s + kWanted), kLeastBytes); };
+  const double queue = now.queue_s, rate = now.bytes / now.busy_s;
+  const auto bytes_at = [&](double at) { return std::max(at * (now.least_rtt_s + kWanted) / now.connections, kLeastBytes); };
   if (bound_ == 0) {
     rate_ = rate_ == 0 ? rate : 0.5 * (rate_ + rate);
     queue_ = std::max(queue, 0.5 * queue_);
@@ -39,14 +34,14 @@ uint64_t SendQueue::Look(const TcpCounts &now) {
     if (long_ == kLooks) Bind(uint64_t(bytes_at(rate_)));
     return bound_;
   }
-  if (queue < kShort && limited > 0.5 * busy) {  // the link could take more
+  if (queue < kShort && now.limited_s > 0.5 * now.busy_s) {  // the link could take more
     rate_ = rate;
     Bind(2 * bound_);
     return bound_;
   }
   if (++looks_ <= 0) return bound_;
-  bytes_ += bytes;
-  busy_ += busy;
+  bytes_ += now.bytes;
+  busy_ += now.busy_s;
   queues_ += queue;
   if (looks_ < kWindow) return bound_;
   const double mean = bytes_ / busy_, mean_queue = queues_ / kWindow;

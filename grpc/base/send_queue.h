@@ -1,14 +1,15 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How much a TCP connection may have on its way. Controls that go by losses (Linux's default,
+// How much the TCP connections of a process may have on their way. Controls that go by losses (Linux's default,
 // cubic) fill whatever queue the slowest link has, 5 to 20 ms of it as a rule, and an urgent message waits
 // behind all of that: what has been handed to the system cannot be overtaken. About a millisecond
 // of it keeps a link as busy.
 //
 // The same idea as TCP Vegas (Brakmo, O'Malley and Peterson, 1994) and byte queue limits (Linux,
 // 2011), by the send buffer. Unlike Vegas it gives up where the queue is made by others, whose
-// share of the link would otherwise grow at its expense.
+// share of the link would otherwise grow at its expense; and all connections are bounded or none, as one that is
+// not would take the link from the others.
 #ifndef COMMSCHED_GRPC_BASE_SEND_QUEUE_H
 #define COMMSCHED_GRPC_BASE_SEND_QUEUE_H
 
@@ -16,30 +17,31 @@
 
 namespace commsched::transport {
 
-// What the system has counted of a connection since it began, and what it thinks of it.
-struct TcpCounts {
-  uint64_t acknowledged = 0;  // bytes
-  double busy_s = 0;          // in which something was to be sent
-  double limited_s = 0;       // of these, in which the send buffer was full
-  double rtt_s = 0;           // of now
-  double least_rtt_s = 0;     // of the last minutes
+// Of the connections that have sent something since the last look.
+struct SendLook {
+  int connections = 0;
+  double bytes = 0;        // that have arrived, of all
+  double busy_s = 0;       // in which something was to be sent, of the busiest
+  double limited_s = 0;    // of these, in which its send buffer was full
+  double queue_s = 0;      // that packets wait on the way: their mean
+  double least_rtt_s = 0;  // there and back, without a queue: likewise
 };
 
-// Of one connection. Not for several threads at once. No clock but what it is given.
+// Not for several threads at once. No clock but what it is given.
 class SendQueue {
  public:
   // So often it is to be asked.
   static constexpr double kPeriod = 0.1;
-  // Two segments as the kernel makes them, and some: with less each write is a small one.
-  static constexpr double kLeastBytes = 160 * 1024;
+  // Two segments as the kernel makes them: with less each write is a small one.
+  static constexpr double kLeastBytes = 192 * 1024;
 
-  // How many bytes may be on the way from now on; 0: as many as TCP likes.
-  uint64_t Look(const TcpCounts &now);
+  // How many bytes each connection may have on its way from now on; 0: as many as TCP likes.
+  uint64_t Look(const SendLook &now);
   // The system does not take the bound that Look gave last: none then.
   void Refused() { Free(kRefusedLooks); }
 
  private:
-  static constexpr double kLong = 2e-3, kShort = 0.4e-3, kWanted = 1e-3;      // waiting in queues
+  static constexpr double kLong = 3e-3, kShort = 0.4e-3, kWanted = 1e-3;      // waiting in queues
   static constexpr double kLeastBusy = 0.2;                                   // of a period, else it says nothing
   static constexpr int kLooks = 3;                                            // with a long queue, before it is bounded
   static constexpr int kWindow = 20;                                          // looks over which a bound is judged
@@ -48,8 +50,6 @@ class SendQueue {
   void Bind(uint64_t bound);
   void Free(int looks);
 
-  TcpCounts before_;
-  bool any_ = false;
   uint64_t bound_ = 0;
   int rest_ = 0;  // looks in which there is no bound
   int next_rest_ = kRest;

@@ -23,16 +23,25 @@ namespace {
 // The kernel counts what a buffer takes of its memory, of which this share is bytes of a connection.
 constexpr double kOfMemory = 0.75;
 
+// What the system has counted of a connection since it began, and what it thinks of it.
+struct Counts {
+  uint64_t acknowledged = 0;  // bytes
+  double busy_s = 0, limited_s = 0, rtt_s = 0, least_rtt_s = 0;
+};
+
 struct Socket {
   int fd = -1;
   uint64_t cookie = 0;  // no other socket has it
-  uint64_t bound = 0;
-  SendQueue queue;
+  uint64_t bound = 0;   // that it has
+  bool looked_at = false;
+  Counts before = {};
 };
 
 struct Sockets {
   runtime::Mutex mu;
   std::vector<Socket> all ABSL_GUARDED_BY(mu);
+  SendQueue queue ABSL_GUARDED_BY(mu);
+  uint64_t bound ABSL_GUARDED_BY(mu) = 0;
 };
 
 // Never destroyed: threads of gRPC outlive everything.
@@ -47,7 +56,7 @@ bool Get(int fd, int level, int name, T *value) {
   return getsockopt(fd, level, name, value, &size) == 0;
 }
 
-bool Counts(int fd, TcpCounts *counts) {
+bool Count(int fd, Counts *counts) {
   tcp_info info = {};
   socklen_t size = sizeof(info);
   if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return false;
@@ -78,18 +87,35 @@ bool Bound(int fd, uint64_t bytes) {
 
 // False once it is closed. Closed and opened again in between, which its cookie tells but for an instant, it
 // is another socket whose send buffer has been set, and no more.
-bool Look(Socket *socket) {
+bool Look(Socket *socket, SendLook *all) {
   uint64_t cookie = 0;
-  TcpCounts counts;
-  if (!Get(socket->fd, SOL_SOCKET, SO_COOKIE, &cookie) || cookie != socket->cookie || !Counts(socket->fd, &counts)) return false;
-  const uint64_t bound = socket->queue.Look(counts);
+  Counts now;
+  if (!Get(socket->fd, SOL_SOCKET, SO_COOKIE, &cookie) || cookie != socket->cookie || !Count(socket->fd, &now)) return false;
+  const Counts before = socket->before;
+  const bool first = !socket->looked_at;
+  socket->before = now;
+  socket->looked_at = true;
+  const double bytes = double(now.acknowledged - before.acknowledged);
+  if (first || bytes < SendQueue::kLeastBytes) return true;
+  ++all->connections;
+  all->bytes += bytes;
+  if (now.busy_s - before.busy_s > all->busy_s) {
+    all->busy_s = now.busy_s - before.busy_s;
+    all->limited_s = now.limited_s - before.limited_s;
+  }
+  all->queue_s += bytes * (now.rtt_s - now.least_rtt_s);
+  all->least_rtt_s += bytes * now.least_rtt_s;
+  return true;
+}
+
+// Whether the system takes it.
+bool SetBound(Socket *socket, uint64_t bound) {
   if (bound == socket->bound) return true;
   socket->bound = bound;
   if (bound != 0 && Bound(socket->fd, bound)) return true;
-  if (bound != 0) socket->queue.Refused();
   socket->bound = 0;
   Unbound(socket->fd);
-  return true;
+  return bound == 0;
 }
 
 }  // namespace
@@ -101,7 +127,8 @@ void BoundSendQueue(int fd) {
   }();
   // Where a bound cannot be taken back, it is not set.
   int lock = 0;
-  Socket socket = {.fd = fd};
+  Socket socket;
+  socket.fd = fd;
   if (!wanted || !Get(fd, SOL_SOCKET, SO_BUF_LOCK, &lock) || !Get(fd, SOL_SOCKET, SO_COOKIE, &socket.cookie)) return;
   Sockets &known = Known();
   runtime::MutexLock lock_all(&known.mu);
@@ -111,7 +138,19 @@ void BoundSendQueue(int fd) {
 void LookAtSendQueues() {
   Sockets &known = Known();
   runtime::MutexLock lock(&known.mu);
-  std::erase_if(known.all, [](Socket &each) { return !Look(&each); });
+  SendLook look;
+  std::erase_if(known.all, [&](Socket &each) { return !Look(&each, &look); });
+  if (look.connections != 0) {
+    look.queue_s /= look.bytes;
+    look.least_rtt_s /= look.bytes;
+    known.bound = known.queue.Look(look);
+  }
+  bool taken = true;
+  for (Socket &each : known.all) taken &= SetBound(&each, known.bound);
+  if (taken) return;
+  known.queue.Refused();
+  known.bound = 0;
+  for (Socket &each : known.all) SetBound(&each, 0);
 }
 
 }  // namespace commsched::transport
