@@ -6,54 +6,54 @@
 
 namespace commsched::transport {
 
-void SendQueue::Bind(uint64_t bound) {
+void SendQueue::Set(uint64_t bound) {
   bound_ = bound;
-  long_ = 0;
   looks_ = -kWindow / 4;
   bytes_ = busy_ = queues_ = 0;
 }
 
-void SendQueue::Free(int looks) {
-  Bind(0);
-  rest_ = looks;
-  rate_ = queue_ = 0;
+void SendQueue::Refused() {
+  state_ = State::kRefused;
+  Set(0);
 }
 
 uint64_t SendQueue::Look(const SendLook &now) {
-  if (now.busy_s < kLeastBusy * kPeriod || now.bytes < kLeastBytes) return bound_;
-  if (rest_ > 0) {
-    --rest_;
-    return 0;
-  }
-  const double queue = now.queue_s, rate = now.bytes / now.busy_s;
-  const auto bytes_at = [&](double at) { return std::max(at * (now.least_rtt_s + kWanted) / now.connections, kLeastBytes); };
-  if (bound_ == 0) {
-    rate_ = rate_ == 0 ? rate : 0.5 * (rate_ + rate);
-    queue_ = std::max(queue, 0.5 * queue_);
-    long_ = queue > kLong ? long_ + 1 : 0;
-    if (long_ == kLooks) Bind(uint64_t(bytes_at(rate_)));
+  if (state_ == State::kRefused || now.busy_s < kLeastBusy * kPeriod || now.bytes < kLeastBytes) return bound_;
+  if (state_ == State::kBounded && now.queue_s < kShort && now.limited_s > 0.2 * now.busy_s) {  // the link could take more
+    Set(uint64_t(growth_ * double(bound_)));
     return bound_;
   }
-  if (queue < kShort && now.limited_s > 0.5 * now.busy_s) {  // the link could take more
-    rate_ = rate;
-    Bind(2 * bound_);
+  until_ = std::max(0, until_ - 1);
+  if (state_ == State::kOfOthers) {
+    if (until_ == 0) {
+      state_ = State::kBounded;
+      Set(uint64_t(kLeastBytes));
+      growth_ = kFaster;
+    }
     return bound_;
   }
   if (++looks_ <= 0) return bound_;
   bytes_ += now.bytes;
   busy_ += now.busy_s;
-  queues_ += queue;
+  queues_ += now.queue_s;
   if (looks_ < kWindow) return bound_;
-  const double mean = bytes_ / busy_, mean_queue = queues_ / kWindow;
-  if (mean_queue > std::max(kLong, 0.7 * queue_) && mean < 0.85 * rate_) {
-    // As long as ever, and less goes through it: it is of others.
-    Free(next_rest_);
-    next_rest_ = std::min(2 * next_rest_, kMostRest);
-  } else if (mean_queue > kLong) {
-    // Of a link that has become slower, or of several connections.
-    Bind(uint64_t(std::max(std::min(bytes_at(mean), 0.7 * double(bound_)), kLeastBytes)));
+  const double rate = bytes_ / busy_, queue = queues_ / kWindow;
+  if (state_ == State::kTried) {
+    const bool others = rate > 1.15 * rate_;
+    state_ = others ? State::kOfOthers : State::kBounded;
+    Set(others ? 0 : uint64_t(kLeastBytes));
+    until_ = rest_;
+    rest_ = std::min(2 * rest_, kMostRest);
+  } else if (queue > kLong && double(bound_) > kLeastBytes) {  // such as of a link that has become slower
+    const double part = (now.least_rtt_s + kWanted) / (now.least_rtt_s + queue);
+    Set(uint64_t(std::max(part * double(bound_), kLeastBytes)));
+    growth_ = kSlower;
+  } else if (queue > kLong && until_ == 0) {
+    state_ = State::kTried;
+    rate_ = rate;
+    Set(0);
   } else {
-    Bind(bound_);
+    Set(bound_);
   }
   return bound_;
 }

@@ -6,10 +6,13 @@
 // behind all of that: what has been handed to the system cannot be overtaken. About a millisecond
 // of it keeps a link as busy.
 //
+// So connections begin with a small bound, which grows as long as the link could take more. A bound that
+// comes later does not help: what TCP and gRPC have made of the first second's bursts stays.
+//
 // The same idea as TCP Vegas (Brakmo, O'Malley and Peterson, 1994) and byte queue limits (Linux,
 // 2011), by the send buffer. Unlike Vegas it gives up where the queue is made by others, whose
-// share of the link would otherwise grow at its expense; and all connections are bounded or none, as one that is
-// not would take the link from the others.
+// share of the link would otherwise grow at its expense: now and then it tries whether more goes through without a bound. All
+// connections are bounded or none, as one that is not would take the link from the others.
 #ifndef COMMSCHED_GRPC_BASE_SEND_QUEUE_H
 #define COMMSCHED_GRPC_BASE_SEND_QUEUE_H
 
@@ -33,30 +36,37 @@ class SendQueue {
   // So often it is to be asked.
   static constexpr double kPeriod = 0.1;
   // Two segments as the kernel makes them: with less each write is a small one.
-  static constexpr double kLeastBytes = 192 * 1024;
+  static constexpr double kLeastBytes = 128 * 1024;
 
   // How many bytes each connection may have on its way from now on; 0: as many as TCP likes.
   uint64_t Look(const SendLook &now);
-  // The system does not take the bound that Look gave last: none then.
-  void Refused() { Free(kRefusedLooks); }
+  uint64_t bound() const { return bound_; }
+  // The system does not take the bound that Look gave last: none from now on.
+  void Refused();
 
  private:
-  static constexpr double kLong = 3e-3, kShort = 0.4e-3, kWanted = 1e-3;      // waiting in queues
-  static constexpr double kLeastBusy = 0.2;                                   // of a period, else it says nothing
-  static constexpr int kLooks = 3;                                            // with a long queue, before it is bounded
-  static constexpr int kWindow = 20;                                          // looks over which a bound is judged
-  static constexpr int kRest = 100, kMostRest = 6400, kRefusedLooks = 36000;  // the first doubles each time
+  static constexpr double kLong = 5e-3, kShort = 0.4e-3, kWanted = 1e-3;  // waiting in queues
+  static constexpr double kFaster = 2, kSlower = 1.25;                    // growth, until it was too much
+  static constexpr double kLeastBusy = 0.2;                               // of a period, else it says nothing
+  static constexpr int kWindow = 20;                                      // looks over which a bound is judged
+  static constexpr int kRest = 300, kMostRest = 9600;                     // looks; it doubles each time
 
-  void Bind(uint64_t bound);
-  void Free(int looks);
+  void Set(uint64_t bound);
 
-  uint64_t bound_ = 0;
-  int rest_ = 0;  // looks in which there is no bound
-  int next_rest_ = kRest;
-  int long_ = 0;                 // looks in a row with a long queue
-  double rate_ = 0, queue_ = 0;  // of late, before there was a bound
+  enum class State {
+    kBounded,
+    kTried,
+    kOfOthers,
+    kRefused
+  };
+  State state_ = State::kBounded;
+  uint64_t bound_ = uint64_t(kLeastBytes);
+  double growth_ = kFaster;
+  double rate_ = 0;    // with the bound, before none is tried
+  int until_ = kRest;  // looks until it is asked again whose the queue is
+  int rest_ = kRest;
   // Since the bound has had its effect.
-  int looks_ = 0;
+  int looks_ = -kWindow / 4;
   double bytes_ = 0, busy_ = 0, queues_ = 0;
 };
 

@@ -41,7 +41,6 @@ struct Sockets {
   runtime::Mutex mu;
   std::vector<Socket> all ABSL_GUARDED_BY(mu);
   SendQueue queue ABSL_GUARDED_BY(mu);
-  uint64_t bound ABSL_GUARDED_BY(mu) = 0;
 };
 
 // Never destroyed: threads of gRPC outlive everything.
@@ -118,6 +117,14 @@ bool SetBound(Socket *socket, uint64_t bound) {
   return bound == 0;
 }
 
+void SetBounds(Sockets *known) ABSL_EXCLUSIVE_LOCKS_REQUIRED(known->mu) {
+  bool taken = true;
+  for (Socket &each : known->all) taken &= SetBound(&each, known->queue.bound());
+  if (taken) return;
+  known->queue.Refused();
+  for (Socket &each : known->all) SetBound(&each, 0);
+}
+
 }  // namespace
 
 void BoundSendQueue(int fd) {
@@ -133,6 +140,7 @@ void BoundSendQueue(int fd) {
   Sockets &known = Known();
   runtime::MutexLock lock_all(&known.mu);
   known.all.push_back(socket);
+  SetBounds(&known);
 }
 
 void LookAtSendQueues() {
@@ -143,14 +151,9 @@ void LookAtSendQueues() {
   if (look.connections != 0) {
     look.queue_s /= look.bytes;
     look.least_rtt_s /= look.bytes;
-    known.bound = known.queue.Look(look);
+    known.queue.Look(look);
   }
-  bool taken = true;
-  for (Socket &each : known.all) taken &= SetBound(&each, known.bound);
-  if (taken) return;
-  known.queue.Refused();
-  known.bound = 0;
-  for (Socket &each : known.all) SetBound(&each, 0);
+  SetBounds(&known);
 }
 
 }  // namespace commsched::transport
