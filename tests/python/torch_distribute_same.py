@@ -269,7 +269,7 @@ def one_looks(rank):
         if what == "early":
             model[1].weight = model[0].weight
         model.forward = lambda x: model[1](model[0](x))
-        optimizer = commsched.torch.distribute(model, torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9))
+        optimizer = commsched.torch.distribute(model, torch.optim.SGD(model.parameters(), lr=1e-4, momentum=0.9))
         for step in range(8):
             if what == "loaded" and step > 3:
                 model.load_state_dict(model.state_dict())
