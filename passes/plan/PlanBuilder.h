@@ -85,10 +85,6 @@ mlir::LogicalResult buildFunction(mlir::func::FuncOp function, PlanContext &cont
 mlir::LogicalResult findRoles(llvm::ArrayRef<mlir::func::FuncOp> functions,
                               PlanContext &context);
 
-/// Checks that the op of every function is of level 2, and says what to run if
-/// it is not.
-mlir::LogicalResult checkLevel(mlir::ModuleOp module);
-
 plan::TensorType toPlan(mlir::RankedTensorType type);
 
 /// The name alone on device 0.

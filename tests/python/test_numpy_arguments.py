@@ -95,7 +95,7 @@ def test_in_programs(alone):
     for given in (dict(cluster=np.int64(2)), dict(params=np.int8(0)), dict(batch=np.int64(1)), dict(batch=np.array([1])), dict(calibrate=np.False_)):
         assert made(**given).mlir() == wanted, given
     with made() as program, made() as other:
-        metrics = program.run([rows] * 4, workers=np.int64(2), replan=commsched.Replan(every=np.int64(1), window=np.int16(2), deadline=np.float32(30)),
+        metrics = program.run([rows] * 4, workers=np.int64(2), replan=commsched.Replan(every=np.int64(1), window=np.int16(1), deadline=np.float32(30)),
                               progress=np.False_)
         assert other.run([rows] * 4, workers=2) == metrics
         for _ in range(1000):  # until it has begun
