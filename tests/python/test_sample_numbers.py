@@ -217,5 +217,7 @@ FAULTS = {
 @pytest.mark.parametrize("fault, place, way, term", [(*f, "itself")[:4] for f in FAULTS.values()], ids=FAULTS)
 def test_planted_faults_are_found(monkeypatch, fault, place, way, term):
     monkeypatch.setattr(*fault)
+    if fault[1] == "_of_number":  # what is not known is tried
+        monkeypatch.setattr(trial, "differing", lambda *a: None)
     with pytest.raises(AssertionError):
         check(place, way, term)
