@@ -234,7 +234,9 @@ class Gradients:
     def send_buffers(self) -> None:
         """At the beginning of a forward pass, on all ranks."""
         self._agreed.passes += 1
-        if not self._buffers.send() or self.measuring or self.compiled() or self._root in self._buffers.users:
+        with self.updates.failing():
+            sent = self._buffers.send()
+        if not sent or self.measuring or self.compiled() or self._root in self._buffers.users:
             self.take_buffers()
 
     def take_buffers(self) -> None:
