@@ -20,9 +20,8 @@
 
 namespace commsched::transport {
 
-// Of the connections that have sent something since the last look.
+// Of all connections that have sent something since the last look; nothing if none has.
 struct SendLook {
-  int connections = 0;
   double bytes = 0;        // that have arrived, of all
   double busy_s = 0;       // in which something was to be sent, of the busiest
   double limited_s = 0;    // of these, in which its send buffer was full

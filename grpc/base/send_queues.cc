@@ -75,12 +75,12 @@ void Unbound(int fd) {
   setsockopt(fd, SOL_SOCKET, SO_BUF_LOCK, &none, sizeof(none));
 }
 
-// Whether the system has taken it: it may allow less (net.core.wmem_max).
+// False if the system allows less only (net.core.wmem_max). A socket that has been closed in between refuses nothing.
 bool Bound(int fd, uint64_t bytes) {
   // The kernel doubles what it is given.
   const int wanted = int(std::min(double(bytes) / kOfMemory / 2, 1e9));
   int set = 0;
-  return setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &wanted, sizeof(wanted)) == 0 && Get(fd, SOL_SOCKET, SO_SNDBUF, &set) &&
+  return setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &wanted, sizeof(wanted)) != 0 || !Get(fd, SOL_SOCKET, SO_SNDBUF, &set) ||
          set / 2 >= wanted;
 }
 
@@ -96,7 +96,6 @@ bool Look(Socket *socket, SendLook *all) {
   socket->looked_at = true;
   const double bytes = double(now.acknowledged - before.acknowledged);
   if (first || bytes < SendQueue::kLeastBytes) return true;
-  ++all->connections;
   all->bytes += bytes;
   if (now.busy_s - before.busy_s > all->busy_s) {
     all->busy_s = now.busy_s - before.busy_s;
@@ -148,7 +147,7 @@ void LookAtSendQueues() {
   runtime::MutexLock lock(&known.mu);
   SendLook look;
   std::erase_if(known.all, [&](Socket &each) { return !Look(&each, &look); });
-  if (look.connections != 0) {
+  if (look.bytes > 0) {
     look.queue_s /= look.bytes;
     look.least_rtt_s /= look.bytes;
     known.queue.Look(look);

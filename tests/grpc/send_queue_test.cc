@@ -73,7 +73,7 @@ class Job {
     const int looks = int(seconds / SendQueue::kPeriod);
     for (int i = 0; i < looks; ++i) {
       link->Step(bounds_, others, SendQueue::kPeriod * busy);
-      SendLook look = {.connections = int(bounds_.size()), .busy_s = SendQueue::kPeriod * busy, .queue_s = link->queue(), .least_rtt_s = base_};
+      SendLook look = {.busy_s = SendQueue::kPeriod * busy, .queue_s = link->queue(), .least_rtt_s = base_};
       for (double bytes : link->moved()) look.bytes += bytes;
       const double on_the_way = link->rtt() * link->moved()[0] / look.busy_s;
       if (bounds_[0] != 0 && double(bounds_[0]) < 1.5 * on_the_way) look.limited_s = look.busy_s;
