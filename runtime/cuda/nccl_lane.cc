@@ -249,7 +249,11 @@ absl::Status NcclLane::Look(NcclResult *says) {
   // What has ended comes first: an error is at what has not.
   if (absl::Status status = Note(); !status.ok()) return status;
   *says = Ask();
-  return watch_.Check(*says, Begun(*says) ? "" : TextOf(*says), Now());
+  if (Begun(*says)) return watch_.Check(*says, "", Now());
+  // More may have ended since; what the driver says of it now may come of the same error.
+  const std::string text = TextOf(*says);
+  Note().IgnoreError();
+  return watch_.Check(*says, text, Now());
 }
 
 absl::Status NcclLane::Poll() {
