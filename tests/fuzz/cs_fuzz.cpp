@@ -5,6 +5,8 @@
 //
 //   cs-fuzz --runs N [--seed S] [--first I] [--save DIR] FILE...
 //       mutants I .. I+N-1 of the FILEs (each split at "// -----")
+//   cs-fuzz --cases N [--save DIR] FILE...
+//       N of them, or as many and from the seed as tests/cases.h says
 //   cs-fuzz --replay FILE...
 //       the FILEs as they are
 //
@@ -14,6 +16,7 @@
 // diagnostic, are findings: named on stderr, saved to DIR, exit status 1.
 // Known defects of MLIR itself (watch.cpp) are counted apart.
 
+#include "tests/cases.h"
 #include "tests/fuzz/check.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/fuzz/watch.h"
@@ -200,7 +203,10 @@ Options parse(int argc, char **argv) {
     bool hasNext = i + 1 < argc;
     if (arg == "--runs" && hasNext)
       options.runs = number(argv[++i]);
-    else if (arg == "--seed" && hasNext)
+    else if (arg == "--cases" && hasNext) {
+      const commsched::Cases cases = commsched::casesOf(uint32_t(number(argv[++i])));
+      options.runs = cases.count(), options.seed = cases.first;
+    } else if (arg == "--seed" && hasNext)
       options.seed = number(argv[++i]);
     else if (arg == "--first" && hasNext)
       options.first = number(argv[++i]);

@@ -11,13 +11,13 @@ import subprocess
 import time
 
 import pytest
+from cases import FIRST, cases
 from conftest import TIME_LIMIT, addresses, expect_error, expect_success, finish, run, secret, tool
 from servers import DIGITS_DATA, Job, digits_plan
 from test_killed_jobs import wait_while
 from test_lost_peers import children
 
-SEED, TIMES = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))
-SEEDS = pytest.mark.parametrize("seed", range(SEED, SEED + 2 * TIMES))
+SEEDS = pytest.mark.parametrize("seed", cases(2))
 HOURS = 3600
 KINDS = pytest.mark.parametrize("kind", ["ranks", "ranks-not-shared", "servers"])
 
@@ -102,7 +102,7 @@ def test_set_while_processes_come(folder, linear, linear_data, cluster, day, kin
 @KINDS
 @pytest.mark.parametrize("jump", [-1, 1])
 def test_set_before_a_process_stops(folder, linear, linear_data, cluster, day, kind, jump):
-    draw = random.Random(f"{kind} {jump} {SEED}")
+    draw = random.Random(f"{kind} {jump} {FIRST}")
     training, how = job_of(kind, folder, linear, linear_data)
     job = cluster.start(*training, *how, "--spawn", "--steps", 10**9, "--deadline", 3, "--metrics-every", 1, env=day.env)
     while "step 2" not in job.stdout.readline():

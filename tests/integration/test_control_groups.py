@@ -14,12 +14,12 @@ import uuid
 
 import numpy as np
 import pytest
+from cases import cases
 from conftest import CLUSTER, TIME_LIMIT, addresses, compile_plan, expect_error, expect_success, finish, secret
 from servers import DIGITS_DATA, digits_plan
 from test_lost_peers import children
 
-SEED, TIMES = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))
-SEEDS = pytest.mark.parametrize("seed", range(SEED, SEED + 2 * TIMES))
+SEEDS = pytest.mark.parametrize("seed", cases(2))
 MIB = 1 << 20
 WHY = "the memory of this host, or of its container, was used up"
 # Takes memory, a bit at a time, while a process lives.

@@ -3,15 +3,14 @@
 """Odd models on odd clusters, drawn: threads and processes train the same bits, a job that goes on from its checkpoint takes
 those that it would have taken, and the plan computes what the step says."""
 import json
-import os
 import random
 
 import numpy as np
 import pytest
+from cases import cases
 from conftest import CLUSTER, compile_plan, expect_success, run
 from drawn_model import Model, Way
 
-FIRST, COUNT = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), 8 * int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))
 # What was found once: (model, way).
 FOUND = [
     (Model(3, 1, empty=True), Way(2, 1, 0, "--cs-all-reduce-pipeline=schedule=mg-wfbp")),
@@ -21,10 +20,10 @@ FOUND = [
 ]
 
 
-def cases():
+def trials():
     for index, found in enumerate(FOUND):
         yield pytest.param(*found, random.Random(index), id=f"found{index}")
-    for seed in range(FIRST, FIRST + COUNT):
+    for seed in cases(8):
         drawn = random.Random(seed)
         yield pytest.param(Model.draw(drawn), Way.draw(drawn), drawn, id=f"seed{seed}")
 
@@ -52,7 +51,7 @@ class Job:
         return (self.folder / f"{name}.params").read_bytes()
 
 
-@pytest.mark.parametrize("model, way, drawn", cases())
+@pytest.mark.parametrize("model, way, drawn", trials())
 def test_the_same_bits_in_every_way(tmp_path, model, way, drawn):
     job = Job(tmp_path, model, way, drawn)
     losses = job.train("threads", *job.begin, "--steps", 6)
@@ -67,7 +66,7 @@ def test_the_same_bits_in_every_way(tmp_path, model, way, drawn):
         assert job.params("rest") == job.params("threads"), where
 
 
-@pytest.mark.parametrize("model, way, drawn", [case for case in cases() if "density" not in case.values[1].pipeline])
+@pytest.mark.parametrize("model, way, drawn", [case for case in trials() if "density" not in case.values[1].pipeline])
 def test_what_the_step_says(tmp_path, model, way, drawn):
     job = Job(tmp_path, model, way, drawn)
     expect_success(run(job.plan, *job.data, *job.begin, "--check-against", job.step, "--steps", 3))

@@ -13,14 +13,14 @@ import threading
 import time
 
 import pytest
+from cases import cases
 from conftest import CLUSTER, EXAMPLES, addresses, compile_plan, expect_error, expect_success, finish, run, secret, tool
 from servers import DIGITS_DATA, Job, connections, digits_plan
 from storage import Storage, _group
 from test_lost_peers import children, wait_for
 from test_signals import expect_stopped
 
-SEED, TIMES = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))
-SEEDS = pytest.mark.parametrize("seed", range(SEED, SEED + 3 * TIMES))
+SEEDS = pytest.mark.parametrize("seed", cases(3))
 LATE = ["--deadline", 600]  # longer than a test may take: who waits for that is not told
 
 

@@ -5,13 +5,13 @@
 The options are those of --help. What an option does is not known here, only how one could see that it does something: a
 value with which a run must fail (a file that is not there), or a run that differs with and without it. An option that is
 accepted and shows neither is one that is ignored."""
-import os
 import random
 import re
 import subprocess
 
 import numpy as np
 import pytest
+from cases import FIRST, count
 from conftest import CLUSTER, EXAMPLES, TIME_LIMIT, addresses, compile_plan, secret, tool
 from servers import Authority, digits_plan, digits_source
 
@@ -275,7 +275,6 @@ def judged(runs, base, option, others):
 
 # All options; of ways of several processes, or by the interpreter, some that are drawn.
 QUICK = {"threads", "server threads", "simulated", "simulated servers", "shown", "arena", "arena of a server"}
-SEED, TIMES = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))
 
 
 @pytest.mark.parametrize("name", MODES)
@@ -286,6 +285,6 @@ def test_no_option_is_ignored(files, tmp_path, name):
     assert status == 0, err
     options = sorted(SEEN)
     if name not in QUICK:
-        options = random.Random(f"{SEED} {name}").sample(options, min(len(options), 14 * TIMES))
+        options = random.Random(f"{FIRST} {name}").sample(options, min(len(options), count(14)))
     wrong = [said for option in options if (said := judged(runs, base, option, others))]
     assert not wrong, "\n".join(wrong)

@@ -8,11 +8,11 @@ import random
 import resource
 
 import pytest
+from cases import cases
 from conftest import addresses, expect_success, finish, free_port, run, secret
 from servers import DIGITS_DATA, Job, digits_plan
 
-SEED, TIMES = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))
-SEEDS = pytest.mark.parametrize("seed", range(SEED, SEED + 2 * TIMES))
+SEEDS = pytest.mark.parametrize("seed", cases(2))
 LEAST, ENOUGH = 5, 64  # below LEAST, the program cannot be loaded
 DEADLINE = ["--deadline", 5]
 

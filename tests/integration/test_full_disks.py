@@ -11,13 +11,13 @@ import subprocess
 import time
 
 import pytest
+from cases import cases
 from conftest import EXAMPLES, TIME_LIMIT, expect_error, expect_success, finish, run, tool
 from servers import DIGITS_DATA, digits_plan
 from test_killed_jobs import listing, wait_while
 from test_lost_peers import children
 
-SEED, TIMES = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))
-SEEDS = pytest.mark.parametrize("seed", range(SEED, SEED + 3 * TIMES))
+SEEDS = pytest.mark.parametrize("seed", cases(3))
 FULL = "File too large"
 EPOCHS = 8
 

@@ -10,12 +10,12 @@ import resource
 import subprocess
 
 import pytest
+from cases import cases
 from conftest import EXAMPLES, TIME_LIMIT, addresses, expect_success, finish, run, secret
 from servers import DIGITS_DATA, Job, digits_plan
 from built import tool
 
-SEED, TIMES = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))
-SEEDS = pytest.mark.parametrize("seed", range(SEED, SEED + 3 * TIMES))
+SEEDS = pytest.mark.parametrize("seed", cases(3))
 DEADLINE = ["--deadline", 5]
 MEMORY = "out of memory"
 MISSING = (MEMORY, "bytes of memory", "cannot start a thread", "cannot start rank", "cannot start server", "within 5s", "gRPC has failed")

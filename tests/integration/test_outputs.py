@@ -9,10 +9,10 @@ import subprocess
 
 import numpy as np
 import pytest
+from cases import FIRST
 from conftest import EXAMPLES, TIME_LIMIT, addresses, expect_error, expect_success, finish, run, tool
 from safetensors.numpy import load_file, save_file
 
-SEED = int(os.environ.get("COMMSCHED_TEST_SEED", "0"))
 HOW = pytest.mark.parametrize("how", [[], ["--spawn"]])
 
 
@@ -80,14 +80,14 @@ def test_standard_output_is_written_to_where_it_is(linear, linear_data, tmp_path
 @HOW
 def test_links_stay_and_modes_are_the_umasks(linear, linear_data, tmp_path, how):
     """Of every tool's files alike, that were there or not."""
-    for mask in random.Random(SEED).sample([0o000, 0o002, 0o007, 0o022, 0o027, 0o077], 3):
+    for mask in random.Random(FIRST).sample([0o000, 0o002, 0o007, 0o022, 0o027, 0o077], 3):
         folder = tmp_path / f"{mask:03o}"
         for part in ("far", "near"):
             (folder / part).mkdir(parents=True)
 
         def place(name):
             (folder / "near" / name).symlink_to(f"../far/{name}")
-            if random.Random(f"{name} {mask} {SEED}").random() < 0.5:
+            if random.Random(f"{name} {mask} {FIRST}").random() < 0.5:
                 (folder / "far" / name).touch(mode=0o600)
             return folder / "near" / name
 

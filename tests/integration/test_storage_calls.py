@@ -8,12 +8,12 @@ import random
 import subprocess
 
 import pytest
+from cases import cases
 from conftest import CLUSTER, EXAMPLES, TIME_LIMIT, compile_plan, tool
 from servers import DIGITS_DATA, digits_plan
 from storage import Fault, Storage, drawn
 
-SEED, TIMES = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))
-SEEDS = pytest.mark.parametrize("seed", range(SEED, SEED + 3 * TIMES))
+SEEDS = pytest.mark.parametrize("seed", cases(3))
 KINDS = ("threads", "ranks", "servers", "reported", "simulated", "tuned", "lowered", "translated")
 
 SPAWNED = ("ranks", "servers", "reported")  # on a disk that goes on failing each process may miss a file of its own

@@ -8,12 +8,12 @@ import signal
 import time
 
 import pytest
+from cases import cases
 from conftest import addresses, expect_error, expect_success, finish, free_port, secret
 from servers import DIGITS_DATA, Job, digits_plan
 from test_lost_peers import wait_for
 
-SEED, TIMES = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))
-SEEDS = pytest.mark.parametrize("seed", range(SEED, SEED + 3 * TIMES))
+SEEDS = pytest.mark.parametrize("seed", cases(3))
 AT = pytest.mark.parametrize("at", ["ports", "sockets"])
 
 

@@ -15,10 +15,10 @@ import tempfile
 
 import pytest
 from built import ROOT, tool
+from cases import FIRST, TIMES, count
 from option_modules import MODULES, write
 
 NOWHERE = "/nonexistent/file"
-SEED, TIMES = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))
 HELP = subprocess.run([tool("cs-opt"), "--help"], capture_output=True, text=True, check=True).stdout
 # In the section of pipelines, and the passes of the .td files.
 NAMES = sorted({*re.findall(r"^ +--(cs-[a-z-]+-pipeline) +-", HELP, re.M),
@@ -312,7 +312,7 @@ def judged(runs, mode, seen):
         useful = known.needs(words)
         if useful and known.where and not known.where & MODULES[mode.module]:
             continue
-        if not useful and not first and random.Random(f"{SEED} {mode} {option}").random() > TIMES / 3:
+        if not useful and not first and random.Random(f"{FIRST} {mode} {option}").random() > TIMES / 3:
             continue
         plain = runs(own)
         if plain[0] != 0:
@@ -366,7 +366,7 @@ TEXTS = {"cluster", "profile", "calibration", "nccl-tests", "file", "rules", "sp
 
 def nonsense_of(option, kind, known):
     """That of its own, and some of what is of its kind."""
-    of_kind = random.Random(f"{SEED} {option}").sample(NONSENSE[kind], min(len(NONSENSE[kind]), 2 * TIMES))
+    of_kind = random.Random(f"{FIRST} {option}").sample(NONSENSE[kind], min(len(NONSENSE[kind]), count(2)))
     return [*of_kind, *known.nonsense, *(["nothing", "AUTO"] if kind == "string" and option not in TEXTS else [])]
 
 

@@ -10,8 +10,9 @@ import subprocess
 
 import pytest
 from built import tool
+from cases import FIRST, count
 from option_modules import write
-from test_every_option import MODES, NOWHERE, SEED, TIMES, Runs, given, option_of, options_of
+from test_every_option import MODES, NOWHERE, Runs, given, option_of, options_of
 
 PRECISE = {"density": "0.0123456789012345", "momentum": "0.123456789", "momentum-correction": "0.123456789", "second-moment": "0.123456789",
            "clip": "1.23456789e-7", "epsilon": "1.23456789e-7", "unsent-rate": "0.0123456789"}
@@ -43,10 +44,10 @@ def other(pipeline, path, made):
 
 def cases(mode):
     """As it is, and with some more options."""
-    drawn = random.Random(f"{SEED} {mode}")
+    drawn = random.Random(f"{FIRST} {mode}")
     options = [f"{option}={PRECISE.get(option, value)}" for option in options_of(mode.name) if not given(mode.base, option)
                for value in option_of(mode.name, option).values if value != NOWHERE]
-    return [mode.base, *(f"{mode.base} {option}".strip() for option in drawn.sample(options, min(len(options), 2 * TIMES)))]
+    return [mode.base, *(f"{mode.base} {option}".strip() for option in drawn.sample(options, min(len(options), count(2))))]
 
 
 def test_printed_pipelines_do_the_same(runs):

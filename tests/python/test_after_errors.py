@@ -10,6 +10,7 @@ import threading
 
 import numpy as np
 import pytest
+from cases import cases
 
 import commsched
 import commsched.native
@@ -154,7 +155,7 @@ def made(tmp_path_factory):
     return made, path
 
 
-@pytest.mark.parametrize("seed", range(int(os.environ.get("COMMSCHED_TEST_SEEDS", 6))))
+@pytest.mark.parametrize("seed", cases(6))
 def test_random_calls(seed, made, tmp_path):
     program, begin = made
     program.restore(begin)

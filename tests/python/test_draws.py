@@ -9,11 +9,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from cases import FIRST, count
 
 import commsched
 from commsched.frontend import jax_draws, jax_frontend
 
-FIRST, COUNT = int(os.environ.get("COMMSCHED_TEST_SEED", 0)), 6 * int(os.environ.get("COMMSCHED_TEST_TIMES", 1))
 needs_tools = pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMMSCHED_BIN is not set")
 N, D, STEPS = 16, 4, 3
 random = jax.random
@@ -118,7 +118,7 @@ def test_of_each_kind_of_keys(kind, counted):
 @needs_tools
 def test_drawn_steps():
     rng = np.random.default_rng([FIRST, 9])
-    for seed in range(COUNT):
+    for seed in range(count(6)):
         kind = str(rng.choice(list(KEYS)))
         names = [n for n in NOISES if kind != "rbg" or n not in OF_FIRST_KEYS]
         check([str(n) for n in rng.choice(names, 2)], kind, bool(rng.integers(2)), rng.permutation([1, 2, 4, 8])[:2].tolist(), seed)

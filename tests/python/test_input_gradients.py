@@ -3,18 +3,17 @@
 """Steps that take gradients of samples, or of noise, beside those of parameters, as adversarial training does: what is said of them is what their numbers do. The
 reference is JAX alone: the gradient of the whole batch, and of its two parts."""
 
-import os
 import warnings
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from cases import FIRST, count
 
 import commsched
 from commsched.frontend import doubling, marks, means, trial
 
-FIRST, COUNT = int(os.environ.get("COMMSCHED_TEST_SEED", 0)), int(os.environ.get("COMMSCHED_TEST_TIMES", 1))
 N, D = 8, 3
 
 
@@ -126,7 +125,7 @@ def test_of_each_loss(loss):
 
 def test_drawn_steps():
     rng = np.random.default_rng([FIRST, 5])
-    for seed in range(4 * COUNT):
+    for seed in range(count(4)):
         check(str(rng.choice(list(CHANGES))), str(rng.choice(list(LOSSES))), seed)
 
 

@@ -16,12 +16,12 @@ import tempfile
 import time
 
 import pytest
+from cases import cases
 
 from killed_job import EACH, STEPS
 from rank_job import CLEAN, free_port, token_file
 
-SEED, TIMES = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))
-SEEDS = pytest.mark.parametrize("seed", range(SEED, SEED + 2 * TIMES))
+SEEDS = pytest.mark.parametrize("seed", cases(2))
 FRONTS = pytest.mark.parametrize("front", ["mlir", *(
     pytest.param(of, marks=pytest.mark.skipif(importlib.util.find_spec(of) is None, reason=f"needs {of}")) for of in ("torch", "paddle"))])
 JOB = pathlib.Path(__file__).parent / "killed_job.py"

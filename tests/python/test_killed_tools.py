@@ -2,21 +2,20 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A tool that is killed while Python waits for it, as by the system for want of memory, is one line that says so; so is a calibration that is none."""
 import json
-import os
 import pathlib
 import random
 import signal
 
 import numpy as np
 import pytest
+from cases import cases
 
 import commsched
 import mlir_step
 from commsched import costs, replan, tools
 from commsched.errors import ToolError
 
-SEED, TIMES = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))
-SEEDS = pytest.mark.parametrize("seed", range(SEED, SEED + 2 * TIMES))
+SEEDS = pytest.mark.parametrize("seed", cases(2))
 LINK = {"from": "rank 0", "to": "rank 1", "latency_ns": 7, "overhead_ns": 5, "bits_per_s": 1000}
 
 

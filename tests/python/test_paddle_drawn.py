@@ -5,9 +5,9 @@ float64, so that what differs is another function.
 
 COMMSCHED_TEST_SEED: the first seed, and COMMSCHED_TEST_TIMES: how many times as many.
 """
-import os
 
 import pytest
+from cases import cases
 
 pytest.importorskip("paddle", reason="needs PaddlePaddle (scripts/setup.sh --bench)")
 
@@ -16,11 +16,10 @@ import paddle_drawn as drawn  # noqa: E402
 import paddle_models as models  # noqa: E402
 import paddle_training as training  # noqa: E402
 
-FIRST, COUNT = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), 10 * int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))
 STEPS = 2
 
 
-@pytest.mark.parametrize("seed", range(FIRST, FIRST + COUNT))
+@pytest.mark.parametrize("seed", cases(10))
 def test_drawn_programs(seed):
     random = np.random.default_rng([seed, 2])
     optimizer, clip = str(random.choice(["sgd", "momentum", "adamw"])), [None, "global"][int(random.integers(2))]  # Paddle has clip_by_norm in f32 only

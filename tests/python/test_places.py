@@ -3,19 +3,17 @@
 """Steps in which samples count by their places in the batch warn, and so do rules of custom_vjp that are not linear; whatever is claimed of a drawn step for
 that is what its numbers do (test_mixed_samples.py)."""
 
-import os
-
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from cases import TIMES, cases, count
 
 from commsched.frontend import doubling, means, mixing_rules, places
 from commsched.frontend import kinds as kinds_of_values
 from test_mixed_samples import MEAN_OF_PARTS, claims, means_of_parts, other
-from test_sums_of_losses import FIRST, C, D, L, PARAMS, draw, per_sample
+from test_sums_of_losses import C, D, L, PARAMS, draw, per_sample
 
-COUNT = 12 * int(os.environ.get("COMMSCHED_TEST_TIMES", 1))
 TABLE = np.random.default_rng(7).normal(size=64)
 
 
@@ -240,8 +238,8 @@ def compared(seeds):
 
 
 def test_what_is_claimed_is_what_numbers_do():
-    wrong, known, none, means = compared(range(FIRST, FIRST + COUNT))
-    assert not wrong and known >= 0.6 * none > COUNT / 4, (wrong, known, none, means)
+    wrong, known, none, means = compared(cases(12))
+    assert not wrong and (TIMES < 1 or known >= 0.6 * none > count(12) / 4), (wrong, known, none, means)
 
 
 FAULTS = {

@@ -7,11 +7,11 @@ import random
 import signal
 
 import pytest
+from cases import cases
 
 from rank_job import one_line, outputs, run, script, token_file
 from test_rank_servers import DRAWN, threads
 
-SEED, TIMES = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))
 SAVES, EACH = 4, 3  # steps between
 MADE = DRAWN + """
 import os, pathlib, signal
@@ -76,7 +76,7 @@ shown(program)
 """
 
 
-@pytest.mark.parametrize("seed", range(SEED, SEED + 3 * TIMES))
+@pytest.mark.parametrize("seed", cases(3))
 def test_killed_in_a_save(tmp_path, seed):
     drawn = random.Random(seed)
     ranks, then = drawn.choice([2, 3]), drawn.choice([1, 2, 3])

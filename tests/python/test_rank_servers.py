@@ -1,7 +1,6 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Parameter servers in jobs of ranks: within the ranks, with the values of a job of one process."""
-import os
 import pathlib
 import shutil
 import signal
@@ -9,11 +8,10 @@ import subprocess
 import sys
 
 import pytest
+from cases import FIRST
 
 from rank_job import (BROKEN, CLEAN, ROOT, STEP, ended, endless, environment, one_line, outputs, run, script, start_all,
                       token_file, wait_until_running)
-
-SEED = int(os.environ.get("COMMSCHED_TEST_SEED", "0"))
 
 # Programs with parameters of random shapes, a table and a counter, and servers of random numbers, from one seed each.
 DRAWN = """
@@ -86,7 +84,7 @@ def threads(folder, ranks, text):
 @pytest.mark.parametrize("ranks", [2, 4])
 def test_values_are_those_of_threads(tmp_path, ranks):
     (tmp_path / "own").mkdir()
-    seeds = range(SEED + 10 * ranks, SEED + 10 * ranks + 4)
+    seeds = range(FIRST + 10 * ranks, FIRST + 10 * ranks + 4)
     alone = DRAWN + "".join(f"trained({s}, list, {str(tmp_path / 'own' / str(s))!r}, cluster={ranks})\n" for s in seeds)
     part = f"lambda batches: [tuple(a[job.rank * {24 // ranks}:(job.rank + 1) * {24 // ranks}] for a in b) for b in batches]"
     text = "".join(f"trained({s}, {part}, {str(tmp_path / str(s))!r})\n" for s in seeds)

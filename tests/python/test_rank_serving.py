@@ -7,10 +7,11 @@ import subprocess
 import sys
 
 import pytest
+from cases import FIRST
 
 from rank_job import (BROKEN, STEP, ended, endless, one_line, outputs, run, script, start_all, token_file, wait_until_running)
 from test_rank_hosts import environment, hosts, tls_of, unavailable
-from test_rank_servers import COUNTING, DRAWN, SEED, of_servers, threads
+from test_rank_servers import COUNTING, DRAWN, of_servers, threads
 
 
 def init(servers, deadline=30, **more):
@@ -20,7 +21,7 @@ def init(servers, deadline=30, **more):
 @pytest.mark.parametrize("ranks, servers", [(2, 1), (1, 2), (3, 2)])
 def test_values_are_those_of_threads(tmp_path, ranks, servers):
     (tmp_path / "own").mkdir()
-    seeds = range(SEED + 100 * ranks, SEED + 100 * ranks + 2)
+    seeds = range(FIRST + 100 * ranks, FIRST + 100 * ranks + 2)
     alone = DRAWN + "".join(f"trained({s}, list, {str(tmp_path / 'own' / str(s))!r}, cluster={ranks})\n" for s in seeds)
     part = f"lambda batches: [tuple(a[job.rank * {24 // ranks}:(job.rank + 1) * {24 // ranks}] for a in b) for b in batches]"
     text = f"assert (job.size, job.servers) == ({ranks}, {servers})\n" + "".join(

@@ -16,12 +16,12 @@ import sys
 import tempfile
 
 import pytest
+from cases import cases
 
 from rank_job import CLEAN, free_port, token_file
 from storage import Fault, Storage, drawn
 
-SEED, TIMES = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))
-SEEDS = pytest.mark.parametrize("seed", range(SEED, SEED + 2 * TIMES))
+SEEDS = pytest.mark.parametrize("seed", cases(2))
 TIME_LIMIT = 600  # seconds; only ends a hang
 JOB = pathlib.Path(__file__).parent / "storage_job.py"
 # Processes, and how many of them, the last ones, are servers, which print nothing.

@@ -12,6 +12,7 @@ import sys
 
 import numpy as np
 import pytest
+from cases import cases
 
 import commsched
 import mlir_step
@@ -21,8 +22,7 @@ from commsched.temporary import TemporaryFolder
 from storage_job import SPARSE, result
 from test_storage import JOB, KINDS, run, undisturbed, whole
 
-SEED, TIMES = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))
-SEEDS = pytest.mark.parametrize("seed", range(SEED, SEED + TIMES))
+SEEDS = pytest.mark.parametrize("seed", cases(1))
 # None with '%': in TMPDIR, ld.lld takes it for a digit that it is to draw.
 NAMES = ["a b", "'", '"', "a\nb", os.fsdecode(b"\xff\xc3"), ",", "=", ";", "{}", "$(false)", "\\", "x" * 220, "-o", "#", "\t", "*", "é"]
 

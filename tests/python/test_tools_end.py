@@ -9,9 +9,9 @@ import sys
 import time
 
 import pytest
+from cases import FIRST, count
 from commsched import tools
 
-SEED, TIMES = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.get("COMMSCHED_TEST_TIMES", "6"))
 TIME_LIMIT = 120  # seconds; only ends a hang
 RUNS = """
 import sys
@@ -62,8 +62,8 @@ TOOLS = pytest.mark.parametrize("tool, options", [("cs-opt", ["--insert-dist-com
 def test_a_tool_ends_with_who_has_started_it(tmp_path, tool, options):
     # Nobody writes to it: whoever opens it waits.
     os.mkfifo(tmp_path / "waits")
-    draw = random.Random(f"{SEED} {tool}")
-    for _ in range(TIMES):
+    draw = random.Random(f"{FIRST} {tool}")
+    for _ in range(count(6)):
         starter = subprocess.Popen([sys.executable, "-c", RUNS, tool, *options, str(tmp_path / "waits")], stdout=subprocess.PIPE,
                                    env={**os.environ, "PYTHONPATH": str(pathlib.Path(tools.__file__).parents[1])})
         starter.stdout.readline()

@@ -8,6 +8,7 @@ import os
 import random
 
 import pytest
+from cases import FIRST
 
 torch = pytest.importorskip("torch", reason="needs PyTorch (scripts/setup.sh --bench)")
 import torch.nn.functional as F  # noqa: E402
@@ -18,7 +19,6 @@ import commsched.torch  # noqa: E402
 from commsched.torch import describing  # noqa: E402
 
 pytestmark = pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMMSCHED_BIN is not set")
-SEED = int(os.environ.get("COMMSCHED_TEST_SEED", 0))
 Pair = collections.namedtuple("Pair", "first second")
 
 
@@ -83,7 +83,7 @@ def check_structure(seed):
 
 
 @pytest.mark.filterwarnings("ignore::commsched.GuessedCosts")
-@pytest.mark.parametrize("seed", range(SEED, SEED + 8))
+@pytest.mark.parametrize("seed", range(FIRST, FIRST + 8))
 def test_structures(seed):
     check_structure(seed)
 
@@ -100,5 +100,5 @@ def test_names_are_those_of_arguments_and_fields():
 def test_planted_faults_are_found(name, fault, monkeypatch):
     monkeypatch.setattr(describing, name, fault)
     with pytest.raises((AssertionError, commsched.FrontEndError)):
-        for seed in range(SEED, SEED + 8):
+        for seed in range(FIRST, FIRST + 8):
             check_structure(seed)

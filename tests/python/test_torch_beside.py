@@ -9,6 +9,7 @@ import types
 import warnings
 
 import pytest
+from cases import FIRST
 
 torch = pytest.importorskip("torch", reason="needs PyTorch (scripts/setup.sh --bench)")
 import torch.nn.functional as F  # noqa: E402
@@ -19,8 +20,7 @@ import commsched.torch  # noqa: E402
 from commsched.torch import beside  # noqa: E402
 
 pytestmark = pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMMSCHED_BIN is not set")
-SEED = int(os.environ.get("COMMSCHED_TEST_SEED", 0))
-GENERATOR = torch.Generator().manual_seed(SEED)
+GENERATOR = torch.Generator().manual_seed(FIRST)
 X, Y = torch.randn(8, 3, generator=GENERATOR), torch.randn(8, 2, generator=GENERATOR)
 FACTOR = 1.0
 
@@ -112,7 +112,6 @@ def of_the_module():
     return Scaled(), lambda model, x, y: mse(model, x, y) * FACTOR, change, "'FACTOR' of loss_fn was "
 
 
-
 def factor_of_all():
     return FACTOR
 
@@ -182,7 +181,7 @@ def eager(model, loss):
 
 @pytest.mark.parametrize("make", CHANGES, ids=lambda f: f.__name__)
 def test_what_is_changed_is_said(make):
-    torch.manual_seed(SEED)
+    torch.manual_seed(FIRST)
     model, loss, change, says = make()
     with transpiled(model, loss, cluster=1) as program:
         assert said(program) == []
@@ -213,7 +212,7 @@ def test_what_is_no_matter_says_nothing():
         nonlocal calls
         calls += 1
         return mse(model, x, y) * unread.factor * torch.tensor([1.0, 1.0]).mean()
-    torch.manual_seed(SEED)
+    torch.manual_seed(FIRST)
     model = Scaled()
 
     def evaluated():
@@ -225,7 +224,7 @@ def test_what_is_no_matter_says_nothing():
         unread.factor = 2.0
         unread.factor = 1.0
         model.drop.p, model.factor = 0.0, 1.0
-    draw = random.Random(SEED)
+    draw = random.Random(FIRST)
     with transpiled(model, loss, cluster=2) as program:
         for _ in range(8):
             draw.choice([evaluated, same, lambda: program.load_into(model), lambda: program.set_slots(program.slots()), lambda: program.mlir(workers=4), lambda: None])()

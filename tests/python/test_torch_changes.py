@@ -10,6 +10,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import FIRST
 
 torch = pytest.importorskip("torch", reason="needs PyTorch (scripts/setup.sh --bench)")
 from torch import nn  # noqa: E402
@@ -19,14 +20,13 @@ import commsched.torch  # noqa: E402
 from commsched.torch import changes  # noqa: E402
 
 pytestmark = pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMMSCHED_BIN is not set")
-SEED = int(os.environ.get("COMMSCHED_TEST_SEED", 0))
 X, Y = torch.randn(8, 3), torch.randn(8, 1)
 
 
 @pytest.fixture
 def trained():
     """(model, optimizer, program) behind a step."""
-    torch.manual_seed(SEED)
+    torch.manual_seed(FIRST)
     model = nn.Sequential(nn.Linear(3, 4), nn.BatchNorm1d(4), nn.Linear(4, 1))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
     with warnings.catch_warnings():
@@ -122,7 +122,7 @@ def test_what_counts_for_nothing_is_said(trained, done):
 
 def test_any_order_of_what_the_program_does_says_nothing(trained):
     model, optimizer, program = trained
-    rng = random.Random(SEED)
+    rng = random.Random(FIRST)
     for _ in range(8):
         rng.choice([lambda: program.load_into(model, optimizer), lambda: program.load_into(model), lambda: program.load_into(copy.deepcopy(model)),
                     lambda: program.set_slots(program.slots()), lambda: program.check([(X, Y)]), lambda: program.mlir(workers=4), lambda: None])()
@@ -161,7 +161,7 @@ def test_planted_faults_are_found(monkeypatch, trained, name, fault, done):
 def test_rates_of_a_file_that_count_for_nothing_are_said(tmp_path, resumed):
     """Going on from a file: the optimizer and its scheduler are the user's."""
     def begun():
-        torch.manual_seed(SEED)
+        torch.manual_seed(FIRST)
         model = nn.Linear(3, 1)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.25)
         return optimizer, torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5), commsched.torch.transpile(model, optimizer, nn.MSELoss(), (X, Y), cluster=1)
@@ -204,7 +204,7 @@ class Boosted(torch.optim.Optimizer):
 
 
 def boosted(read, **options):
-    torch.manual_seed(SEED)
+    torch.manual_seed(FIRST)
     model = nn.Linear(3, 1)
     optimizer = Boosted([{"params": list(model.parameters()), "label": "all", **options}], read)
     return model, optimizer, commsched.torch.transpile(model, optimizer, nn.MSELoss(), (X, Y), cluster=1)

@@ -16,7 +16,7 @@ CASES = pathlib.Path(__file__).with_name("torch_distribute_cases.py")
 
 
 def start(case, size=2, **more):
-    environment = {**CLEAN, "PYTHONPATH": f"{ROOT}/python_api", "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1",
+    environment = {**CLEAN, "PYTHONPATH": f"{ROOT}/python_api:{ROOT}/tests", "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1",
                    "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(size), **more}
     return [subprocess.Popen([sys.executable, str(CASES), case, "none"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                              text=True, env={**environment, "RANK": str(rank)}) for rank in range(size)]

@@ -8,6 +8,7 @@ import functools
 import os
 
 import pytest
+from cases import FIRST
 
 torch = pytest.importorskip("torch", reason="needs PyTorch (scripts/setup.sh --bench)")
 from torch import nn  # noqa: E402
@@ -18,7 +19,6 @@ from argument_sweep import job_of_one  # noqa: E402
 from commsched.torch import first_use  # noqa: E402
 
 pytestmark = pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMMSCHED_BIN is not set")
-SEED = int(os.environ.get("COMMSCHED_TEST_SEED", 0))
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def left():
 
 def loops(left, steps=6):
     """A model of three layers, and how many steps to make."""
-    torch.manual_seed(SEED)
+    torch.manual_seed(FIRST)
     model = nn.Sequential(nn.Linear(3, 4), nn.Linear(4, 4), nn.Linear(4, 2))
     optimizer = commsched.torch.distribute(model, torch.optim.RMSprop(model.parameters(), lr=0.1))
     left.append(optimizer)
@@ -62,7 +62,7 @@ def test_a_scaler_is_refused(left):
 @pytest.mark.parametrize("change", [lambda optimizer: optimizer.synchronize(), lambda optimizer: optimizer.state_dict()], ids=["synchronize", "state_dict"])
 def test_who_synchronizes_before_the_step_may_change_gradients(change):
     def trained_(ours):
-        torch.manual_seed(SEED)
+        torch.manual_seed(FIRST)
         model = nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 2))
         optimizer, kept = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9), list(model.parameters())
         if ours:

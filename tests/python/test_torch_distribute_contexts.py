@@ -6,6 +6,7 @@ import contextlib
 import os
 
 import pytest
+from cases import FIRST
 
 torch = pytest.importorskip("torch", reason="needs PyTorch (scripts/setup.sh --bench)")
 from torch import nn  # noqa: E402
@@ -17,7 +18,6 @@ from commsched.torch import first_use, gradients, updates  # noqa: E402
 from torch_distribute_passes import several_passes  # noqa: E402
 
 pytestmark = pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMMSCHED_BIN is not set")
-SEED = int(os.environ.get("COMMSCHED_TEST_SEED", 0))
 
 
 class Replacing(torch.optim.Optimizer):
@@ -46,7 +46,7 @@ def autocast():
 
 
 def trained(ours, kind, forward, validation, step=contextlib.nullcontext):
-    torch.manual_seed(SEED)
+    torch.manual_seed(FIRST)
     model = nn.Sequential(nn.Linear(12, 40), nn.Tanh(), nn.Linear(40, 40), nn.Tanh(), nn.Linear(40, 1))
     optimizer = OPTIMIZERS[kind](model.parameters())
     if ours:
@@ -102,7 +102,7 @@ def test_planted_faults_are_found(case, monkeypatch):
 @pytest.mark.parametrize("begin", [0, 2, 5])
 def test_what_is_thawed_later_is_refused(begin):
     """Nobody would send its gradients, or update it."""
-    torch.manual_seed(SEED)
+    torch.manual_seed(FIRST)
     model = nn.Sequential(nn.Linear(3, 4).requires_grad_(False), nn.Linear(4, 2), nn.Linear(2, 1).requires_grad_(False))
     with job_of_one():
         optimizer = commsched.torch.distribute(model, torch.optim.SGD(model.parameters(), lr=0.1))
@@ -121,7 +121,7 @@ def test_what_is_thawed_later_is_refused(begin):
 def several(monkeypatch):
     """Steps of several backward passes, whose gradients go together; torch_distribute_cases.py has them on two ranks."""
     monkeypatch.setattr(first_use, "SPREAD", 10.0)
-    for seed in range(SEED, SEED + 6):
+    for seed in range(FIRST, FIRST + 6):
         with job_of_one():
             several_passes(seed, True, 0)
 

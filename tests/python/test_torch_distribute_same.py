@@ -17,7 +17,7 @@ CASES = pathlib.Path(__file__).with_name("torch_distribute_same.py")
 
 @pytest.mark.parametrize("size, case", [(3, "at_first"), (2, "later"), (3, "later"), (2, "gradients_of_some"), (2, "buffers"), (2, "groups"), (2, "one_looks"), (2, "loops"), (3, "loops"), (2, "planted")])
 def test_same_on_all_ranks(size, case):
-    environment = {**CLEAN, "PYTHONPATH": f"{ROOT}/python_api", "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1",
+    environment = {**CLEAN, "PYTHONPATH": f"{ROOT}/python_api:{ROOT}/tests", "PYTHONWARNINGS": "ignore", "OMP_NUM_THREADS": "1",
                    "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free_port()), "WORLD_SIZE": str(size)}
     processes = [subprocess.Popen([sys.executable, str(CASES), case], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**environment, "RANK": str(rank)})
                  for rank in range(size)]

@@ -3,9 +3,8 @@
 """Drawn models of PyTorch (torch_drawn.py), trained by workers and by eager PyTorch. COMMSCHED_TEST_SEED is the first seed,
 COMMSCHED_TEST_TIMES how many times the usual number of them are tried."""
 
-import os
-
 import pytest
+from cases import FIRST, cases
 
 pytest.importorskip("torch", reason="needs PyTorch (scripts/setup.sh --bench)")
 
@@ -15,17 +14,14 @@ import torch_drawn  # noqa: E402
 import torch_pool  # noqa: E402
 from commsched.torch.rules import RULES  # noqa: E402
 
-FIRST = int(os.environ.get("COMMSCHED_TEST_SEED", 0))
-TIMES = int(os.environ.get("COMMSCHED_TEST_TIMES", 1))
 
-
-@pytest.mark.parametrize("seed", range(FIRST, FIRST + 2 * TIMES))
+@pytest.mark.parametrize("seed", cases(2))
 def test_on_workers(seed):
     lines, _ = torch_drawn.trained(seed, 1 + seed % 2, towers=5, length=4)
     assert not lines, f"seed {seed}:\n" + "\n".join(lines)
 
 
-@pytest.mark.parametrize("seed", range(FIRST + 1000, FIRST + 1000 + 6 * TIMES))
+@pytest.mark.parametrize("seed", cases(6, FIRST + 1000))
 def test_by_rules(seed):
     lines = torch_drawn.by_rules(seed, towers=3, length=5)
     assert not lines, f"seed {seed}:\n" + "\n".join(lines)

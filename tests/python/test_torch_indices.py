@@ -2,12 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Indices outside of a tensor, which eager PyTorch refuses: a batch that has them is refused where eager PyTorch does, and nothing happens."""
 
-import os
 import random
 import warnings
 
 import numpy as np
 import pytest
+from cases import cases
 
 pytest.importorskip("torch", reason="needs PyTorch (scripts/setup.sh --bench)")
 
@@ -18,7 +18,6 @@ from torch import nn  # noqa: E402
 import commsched  # noqa: E402
 import commsched.torch  # noqa: E402
 
-SEED, TIMES = int(os.environ.get("COMMSCHED_TEST_SEED", 0)), int(os.environ.get("COMMSCHED_TEST_TIMES", 12))
 ROWS, WORDS, CLASSES, WIDTH, LENGTH = 8, 11, 5, 6, 4
 
 
@@ -63,7 +62,7 @@ def drawn_batch(draw, low, high, least, most):
     return torch.from_numpy(values)
 
 
-@pytest.mark.parametrize("seed", range(SEED, SEED + TIMES))
+@pytest.mark.parametrize("seed", cases(12))
 @pytest.mark.parametrize("workers", [1, 2])
 def test_drawn_batches_are_refused_where_eager_pytorch_refuses_them(seed, workers):
     draw = random.Random(1000 * seed + workers)

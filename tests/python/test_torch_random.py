@@ -3,9 +3,9 @@
 """What steps of PyTorch draw: numbers of the ranges and distributions that PyTorch says, of any key, also where a generator gives the least and the largest that it has."""
 
 import math
-import os
 
 import pytest
+from cases import FIRST
 
 torch = pytest.importorskip("torch", reason="needs PyTorch (scripts/setup.sh --bench)")
 import jax  # noqa: E402
@@ -17,12 +17,11 @@ from commsched.torch.capture import graph_of  # noqa: E402
 from commsched.torch.rules import RULES  # noqa: E402
 from commsched.torch.values import to_numpy  # noqa: E402
 
-SEED = int(os.environ.get("COMMSCHED_TEST_SEED", 0))
 COUNT = 40_000
 TYPES = [torch.float64, torch.float32, torch.bfloat16, torch.float16]
 
 
-def drawn(function, dtype, seed=SEED, count=COUNT):
+def drawn(function, dtype, seed=FIRST, count=COUNT):
     """Of rules, in double precision. function: of a tensor of ones."""
     graph = graph_of(lambda xs: [function(xs[0])], [[torch.ones(count, dtype=dtype)]])
     assert interpret.draws(graph)

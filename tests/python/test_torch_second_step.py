@@ -10,6 +10,7 @@ import random
 import types
 
 import pytest
+from cases import FIRST
 
 torch = pytest.importorskip("torch", reason="needs PyTorch (scripts/setup.sh --bench)")
 import numpy as np  # noqa: E402
@@ -22,7 +23,6 @@ from commsched.torch import capture  # noqa: E402
 from torch_training import eager, errors  # noqa: E402
 
 pytestmark = pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMMSCHED_BIN is not set")
-SEED = int(os.environ.get("COMMSCHED_TEST_SEED", 0))
 BATCHES = [(torch.randn(6, 3), torch.randn(6, 2)) for _ in range(3)]
 
 
@@ -88,11 +88,11 @@ def ends():
 
 
 def generator():
-    return random.Random(SEED).random
+    return random.Random(FIRST).random
 
 
 def generator_of_numpy():
-    drawn = np.random.default_rng(SEED)
+    drawn = np.random.default_rng(FIRST)
     return lambda: float(drawn.random())
 
 
@@ -171,7 +171,7 @@ def transpiled(made, workers):
 @pytest.mark.parametrize("place", PLACES, ids=lambda f: f.__name__)
 def test_what_a_step_leaves_beside_modules(place, way):
     with pytest.raises(commsched.FrontEndError) as caught:
-        transpiled(place(way), random.Random(f"{place}{way}{SEED}").choice([1, 2]))
+        transpiled(place(way), random.Random(f"{place}{way}{FIRST}").choice([1, 2]))
     text = str(caught.value)
     assert len(text.splitlines()) == 1 and "the second time" in text and "it goes on from what it has left in Python" in text, text
     assert place is in_the_optimizer or "test_torch_second_step.py:" in text, text
@@ -186,7 +186,7 @@ def test_what_is_there_once_only():
 def test_without_a_second_look_it_is_another_training(way, monkeypatch):
     """That it is looked for what is there."""
     monkeypatch.setattr(capture, "_refuse_another", lambda *_: None)
-    torch.manual_seed(SEED)
+    torch.manual_seed(FIRST)
     model, loss, optimizer, _ = in_the_loss(way)
     theirs = copy.deepcopy(model)
     eager(theirs, optimizer(theirs), in_the_loss(way)[1], BATCHES)
@@ -211,7 +211,7 @@ def test_what_is_left_and_not_read():
     def drawn_anew(model, x, y):
         return F.mse_loss(model(x) * random.Random(3).random() + torch.tensor([float("nan"), 1.0]).nan_to_num(), y)
     for loss in (logged, cached, drawn_anew):
-        torch.manual_seed(SEED)
+        torch.manual_seed(FIRST)
         model = nn.Linear(3, 2)
         start, theirs, mine = copy.deepcopy(model), copy.deepcopy(model), sgd(model)
         with commsched.torch.transpile(model, mine, loss, BATCHES[0], cluster=2) as program:
@@ -224,7 +224,7 @@ def test_what_is_left_and_not_read():
 
 
 def test_generators_of_their_own():
-    own = torch.Generator().manual_seed(SEED)
+    own = torch.Generator().manual_seed(FIRST)
     for draw in (lambda y: torch.rand(2, generator=own), lambda y: y[torch.randperm(len(y), generator=own)], lambda y: torch.empty_like(y).normal_(generator=own)):
         with pytest.raises(commsched.FrontEndError, match=r"test_torch_second_step.py:\d+: the step draws numbers by a generator of its own, whose state has no part") as caught:
             transpiled((nn.Linear(3, 2), lambda model, x, y: F.mse_loss(model(x), draw(y)), sgd, {}), 1)

@@ -4,7 +4,6 @@
 them. And steps that several threads transpile at once."""
 
 import contextlib
-import os
 import threading
 import warnings
 
@@ -12,12 +11,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from cases import FIRST, count
 from jax._src import api
 
 import commsched
 from commsched.frontend import jax_gradient
 
-FIRST, COUNT = int(os.environ.get("COMMSCHED_TEST_SEED", 0)), 5 * int(os.environ.get("COMMSCHED_TEST_TIMES", 1))
 ROWS, NAMES = 8, ("a", "b", "c")
 RNG = np.random.default_rng(0)
 P = {"a": RNG.normal(size=(3, 5)).astype(np.float32), "b": RNG.normal(size=(5, 2)).astype(np.float32), "c": np.zeros(2, np.float32)}
@@ -78,7 +77,7 @@ def check(form, mixed, workers, ran):
 @pytest.mark.parametrize("form", ["grad", "value_and_grad", "marked"])
 def test_drawn_runs_before(form):
     rng = np.random.default_rng([FIRST, len(form)])
-    for _ in range(COUNT):
+    for _ in range(count(5)):
         ran = [(str(rng.choice(NAMES)), int(rng.choice([1, 2, 4, 8]))) for _ in range(rng.integers(1, 5))]
         check(form, bool(rng.integers(2)), int(rng.choice([1, 2, 4])), ran)
 

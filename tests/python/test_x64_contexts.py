@@ -10,11 +10,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from cases import FIRST, count
 
 import commsched
 from commsched.frontend import jax_frontend
 
-FIRST, COUNT = int(os.environ.get("COMMSCHED_TEST_SEED", 0)), 2 * int(os.environ.get("COMMSCHED_TEST_TIMES", 1))
 needs_tools = pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMMSCHED_BIN is not set")
 TYPES = ("float64", "float32", "int64")
 
@@ -64,7 +64,7 @@ def check(seed, at, later):
 @needs_tools
 @pytest.mark.parametrize("at, later", list(itertools.product([False, True], repeat=2)))
 def test_contexts(at, later):
-    for seed in range(COUNT):
+    for seed in range(count(2)):
         check(seed, at, later)
 
 

@@ -17,6 +17,7 @@ import torch.distributed as dist
 from torch import nn
 
 import commsched.torch
+from cases import FIRST, TIMES, cases
 from commsched.torch import first_use, gradients, watching
 from torch_distribute_drawn import drawn
 from torch_distribute_passes import several_passes, two_optimizers
@@ -336,20 +337,17 @@ def main():
     elif CASE == "buffers":
         buffers(dist.get_rank())
     elif CASE in ("passes", "planted"):
-        first = int(os.environ.get("COMMSCHED_TEST_SEED", "0"))
-        seeds = range(first, first + 20 * int(os.environ.get("COMMSCHED_TEST_TIMES", "1")))
         if CASE == "planted":
-            return planted(rank, seeds)
-        passes(rank, seeds, several_passes)
-        passes(rank, seeds, two_optimizers)
+            return planted(rank, range(FIRST, FIRST + 20))
+        passes(rank, cases(20), several_passes)
+        passes(rank, cases(20), two_optimizers)
     elif CASE == "drawn":
         some_early = 0
-        first, times = int(os.environ.get("COMMSCHED_TEST_SEED", "0")), int(os.environ.get("COMMSCHED_TEST_TIMES", "1"))
-        for seed in range(first, first + 40 * times):
+        for seed in cases(40):
             own, early = drawn(seed, True, rank)
             same(own, drawn(seed, False, rank)[0], f"seed {seed}")
             some_early += early
-        assert some_early > 10, some_early
+        assert TIMES < 1 or some_early > 10, some_early
     else:
         for options in ({}, {"optimizer": "sgd", "clip": "norm"}, {"accumulate": True, "to_none": False},
                         {"optimizer": "rmsprop", "clip": "value", "scheduled": "before"}, {"optimizer": "sgd", "look": True}, {"peek": True}, {"peek": True, "to_none": False, "optimizer": "sgd"}, {"compiled": "whole"}, {"compiled": "part"}):

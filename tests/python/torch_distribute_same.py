@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A rank of test_torch_distribute_same.py: CASE."""
 import contextlib
-import os
 import random
 import sys
 from datetime import timedelta
@@ -14,11 +13,11 @@ from torch import nn
 
 import commsched
 import commsched.torch
+from cases import cases
 from commsched.torch import agreed, distributing, first_use, gradients, shared_buffers, watching
 from torch_distribute_loops import LOOPS, results
 
 first_use.SPREAD = 10.0  # what goes together depends on no clock here
-SEED, TIMES = int(os.environ.get("COMMSCHED_TEST_SEED", 0)), int(os.environ.get("COMMSCHED_TEST_TIMES", 1))
 
 
 def everywhere(value):
@@ -286,7 +285,7 @@ def one_looks(rank):
         optimizer.undistribute()
 
 
-def loops(rank, names=tuple(LOOPS), seeds=range(SEED, SEED + 2 * TIMES)):
+def loops(rank, names=tuple(LOOPS), seeds=cases(2)):
     for name in names:
         for seed in seeds:
             found, wanted = (results(name, seed, ours, rank, dist.get_world_size()) for ours in (True, False))
@@ -342,7 +341,7 @@ def main():
     dist.init_process_group("gloo", timeout=timedelta(seconds=60))
     case, rank = sys.argv[1], dist.get_rank()
     if case == "later":
-        later(rank, range(SEED, SEED + 2 * TIMES))
+        later(rank, cases(2))
     else:
         globals()[case](rank)
     with contextlib.suppress(Exception):
