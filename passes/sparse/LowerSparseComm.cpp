@@ -17,13 +17,13 @@
 #include "passes/sparse/Exchange.h"
 #include "passes/sparse/ForwardUses.h"
 #include "passes/sparse/FuseExchanges.h"
+#include "passes/sparse/Options.h"
 #include "passes/sparse/Policy.h"
 #include "passes/sparse/Predict.h"
 #include "passes/sparse/RankStates.h"
 #include "passes/sparse/Regions.h"
 #include "passes/sparse/ServerLists.h"
 #include "passes/support/Module.h"
-#include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -57,52 +57,11 @@ private:
                      refuse);
     if (failed(policy))
       return failure();
-    if (!llvm::is_contained(cs::selectionMethods(), StringRef(select)))
-      return refuse("select must be " + cs::listOf(cs::selectionMethods()) +
-                    ", got: " + select);
-    if (!(momentum >= 0 && momentum < 1))
-      return refuse("momentum must be at least 0 and below 1, got: " +
-                    Twine(std::to_string(momentum)));
-    if (!(secondMoment >= 0 && secondMoment < 1))
-      return refuse("second-moment must be at least 0 and below 1, got: " +
-                    Twine(std::to_string(secondMoment)));
-    if (squares != "mean" && squares != "own")
-      return refuse("squares must be mean or own, got: " + squares);
-    if (!isSingle(epsilon) || epsilon == 0)
-      return refuse("epsilon must be above 0 and a number of f32, got: " + text(epsilon));
-    if (!mask && (momentum == 0 || secondMoment != 0))
-      return refuse("mask=false must go with momentum, and without second-moment");
-    if (epsilon != 1e-8 && secondMoment == 0)
-      return refuse("epsilon must go with second-moment");
-    if (squares != "mean" && (momentum == 0 || secondMoment == 0))
-      return refuse("squares must go with momentum and second-moment, got: " + squares);
-    if (momentum > 0 && secondMoment == 0 && !feedback)
-      return refuse("momentum must go with feedback");
-    if (!isSingle(clip))
-      return refuse("clip must not be negative, and a number of f32, got: " + text(clip));
-    if (exactEvery < 1 || exactEvery > cs::kMaxThresholdSteps)
-      return refuse("exact-every must be 1 to " + Twine(cs::kMaxThresholdSteps) +
-                    ", got: " + Twine(exactEvery));
-    if (exactEvery > 1 && !feedback)
-      return refuse("exact-every above 1 must go with feedback");
-    if (!llvm::is_contained(valueTypes(), StringRef(values)))
-      return refuse("values must be " + cs::listOf(valueTypes()) + ", got: " + values);
-    if (!isSingle(unsentRate))
-      return refuse("unsent-rate must not be negative, and a number of f32, got: " + text(unsentRate));
-    if (unsentRate > 0 && !feedback)
-      return refuse("unsent-rate must go with feedback");
-    if (samples < 1 || samples > cs::kMaxMsTopKSamples)
-      return refuse("mstopk-samples must be 1 to " + Twine(cs::kMaxMsTopKSamples) +
-                    ", got: " + Twine(samples));
-    if (select != "mstopk" && (samples != cs::kMsTopKSamples || !earlyStop || seed != 0))
-      return refuse("mstopk-samples, mstopk-early-stop and mstopk-seed must go with "
-                    "select=mstopk, got: " +
-                    select);
-    if (fuseBytes < -1)
-      return refuse("fuse-bytes must be at least 0, or -1 for what the link carries, got: " +
-                    Twine(fuseBytes));
-    if (StringRef option = optionOfSelections(); !option.empty() && !policy->asks() && !anyGradientAsks())
-      return refuse(option + " must go with a density below 1, where something is selected, got: " + text(density));
+    const LowerSparseCommOptions options = given();
+    if (std::string wrong = checkOptions(options); !wrong.empty())
+      return refuse(wrong);
+    if (StringRef option = optionOfSelections(options); !option.empty() && !policy->asks() && !anyGradientAsks())
+      return refuse(option + " must go with a density below 1, where something is selected, got: " + textOf(density));
     FailureOr<SmallVector<func::FuncOp>> functions =
         place::trainerFunctions(getOperation(), getArgument());
     if (failed(functions))
@@ -132,31 +91,34 @@ private:
     return success();
   }
 
-  /// Whether `value` is 0 or more and, where it is more, neither 0 nor infinite in what is computed with it.
-  static bool isSingle(double value) {
-    auto single = static_cast<float>(value);
-    return value >= 0 && std::isfinite(single) && (value == 0 || single > 0);
+  LowerSparseCommOptions given() const {
+    LowerSparseCommOptions options;
+    options.density = density;
+    options.method = method;
+    options.minElements = minElements;
+    options.rules.assign(rules.begin(), rules.end());
+    options.feedback = feedback;
+    options.momentum = momentum;
+    options.mask = mask;
+    options.secondMoment = secondMoment;
+    options.epsilon = epsilon;
+    options.squares = squares;
+    options.clip = clip;
+    options.select = select;
+    options.values = values;
+    options.unsentRate = unsentRate;
+    options.samples = samples;
+    options.earlyStop = earlyStop;
+    options.seed = seed;
+    options.exactEvery = exactEvery;
+    options.fuseBytes = fuseBytes;
+    return options;
   }
-  /// All digits that tell it from others.
-  static std::string text(double value) {
-    SmallString<24> digits;
-    APFloat(value).toString(digits);
-    return digits.str().str();
-  }
-
-  /// The options that say what stands in the place of the optimizer's moments; empty: nothing does.
-  std::string textOfCorrection() {
-    if (!rulesOfSelection().correction.any())
-      return "";
-    std::string made = "momentum=" + text(momentum);
-    if (secondMoment > 0)
-      made += " second-moment=" + text(secondMoment) + " epsilon=" + text(epsilon) + " squares=" + squares.getValue();
-    return made;
-  }
+  SelectionRules rulesOfSelection() const { return sparse::rulesOfSelection(given()); }
 
   /// Says on what keeps moments how.
   void noteCorrection(func::FuncOp func) {
-    std::string text = textOfCorrection();
+    std::string text = textOfCorrection(given());
     if (text.empty())
       return;
     for (auto fragment : func.front().getOps<cs::FragmentOp>())
@@ -166,7 +128,7 @@ private:
 
   /// It is one for all gradients of a step, and the first run over it has decided: what that selected stays as it is.
   LogicalResult checkCorrection(func::FuncOp func, const Policy &policy) {
-    std::string wanted = textOfCorrection();
+    std::string wanted = textOfCorrection(given());
     if (wanted.empty() && !policy.asks() && !anyGradientAsks())
       return success();
     StringAttr known;
@@ -185,29 +147,6 @@ private:
     auto named = [](StringRef correction) { return correction.empty() ? StringRef("momentum=0") : correction; };
     return func.emitOpError() << "has gradients that were lowered with " << named(made)
                               << ", which counts for all: a later run must ask for the same, got: " << named(wanted);
-  }
-
-  /// An option that was given and is of selections only; empty: none.
-  StringRef optionOfSelections() {
-    LowerSparseCommOptions none;
-    const std::pair<Pass::Option<bool> &, bool> switches[] = {{feedback, none.feedback}, {mask, none.mask}};
-    for (auto [option, value] : switches)
-      if (option != value)
-        return option.getArgStr();
-    const std::pair<Pass::Option<int64_t> &, int64_t> numbers[] = {
-        {minElements, none.minElements}, {exactEvery, none.exactEvery}, {fuseBytes, none.fuseBytes}};
-    for (auto [option, value] : numbers)
-      if (option != value)
-        return option.getArgStr();
-    const std::pair<Pass::Option<std::string> &, StringRef> texts[] = {
-        {select, none.select}, {values, none.values}, {squares, none.squares}};
-    for (auto [option, value] : texts)
-      if (option != value)
-        return option.getArgStr();
-    if (method != none.method && method != "dense")
-      return method.getArgStr();
-    return clip != none.clip ? clip.getArgStr() : unsentRate != none.unsentRate ? unsentRate.getArgStr()
-                                                                                : StringRef();
   }
 
   bool anyGradientAsks() {
@@ -359,22 +298,6 @@ private:
         return failure();
     }
     return success();
-  }
-
-  SelectionRules rulesOfSelection() const {
-    SelectionRules made;
-    made.select = select;
-    made.samples = samples;
-    made.earlyStop = earlyStop;
-    made.seed = seed;
-    made.feedback = feedback;
-    made.correction = {momentum, secondMoment, epsilon, squares == "mean"};
-    made.mask = mask;
-    made.clip = clip;
-    made.values = values;
-    made.unsentRate = unsentRate;
-    made.exactEvery = exactEvery;
-    return made;
   }
 
   /// Of a gradient that stays dense. A second run finds the state of the first.
