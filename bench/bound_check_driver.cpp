@@ -119,12 +119,11 @@ int main(int argc, char **argv) {
   long compared = 0, mismatches = unitCases() ? 0 : 1;
   for (uint64_t seed = 0; compared < instances; ++seed) {
     Problem problem = randomProblem(seed, {.maxCommunications = 3, .maxOps = 5});
-    ExhaustiveResult best = exhaustive(problem, 13, false, 150);
+    ExhaustiveResult best = shortSearch(problem);
     if (!best.finished)
       continue;
     ++compared;
-    double period = static_cast<double>(best.starts[12] - best.starts[6]) / 6;
-    if (std::abs(boundOfOrder(problem, programOrder(problem)).period - period) > 1e-9)
+    if (std::abs(boundOfOrder(problem, programOrder(problem)).period - periodOf(best)) > 1e-9)
       ++mismatches;
   }
   double sum = 0, worst = 0, reached = 0;

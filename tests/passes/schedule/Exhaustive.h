@@ -26,6 +26,15 @@ struct ExhaustiveResult {
 ExhaustiveResult exhaustive(const Problem &problem, unsigned steps, bool anyOrder,
                             size_t maxStates = 20000);
 
+/// Of so many steps that what is drawn repeats itself, with so few states that many problems can be searched.
+inline ExhaustiveResult shortSearch(const Problem &problem, bool anyOrder = false) {
+  return exhaustive(problem, 13, anyOrder, 150);
+}
+/// By the later steps of a short search: transients are short.
+inline double periodOf(const ExhaustiveResult &best) {
+  return static_cast<double>(best.starts[12] - best.starts[6]) / 6;
+}
+
 } // namespace commsched::schedule
 
 #endif // COMMSCHED_TESTS_PASSES_SCHEDULE_EXHAUSTIVE_H
