@@ -1,7 +1,9 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What drawn programs of tests of passes share: a step that grows by arguments, lines and results, and calls of tools."""
+import pathlib
 import subprocess
+import sys
 
 from option_modules import cluster
 
@@ -32,3 +34,11 @@ def call(*command):
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     assert done.returncode == 0, f"{' '.join(map(str, command))}\n{done.stderr}"
     return done.stderr
+
+
+def main(check):
+    """check(cs_opt, folder, seed) as the command line says: CS_OPT FOLDER SEED COUNT."""
+    cs_opt, folder, first, count = sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    folder.mkdir(parents=True, exist_ok=True)
+    for seed in range(first, first + count):
+        check(cs_opt, folder, seed)

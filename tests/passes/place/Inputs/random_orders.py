@@ -13,7 +13,7 @@ import numpy
 from safetensors.numpy import load_file, save_file
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2]))
-from drawn_program import DrawnProgram, call, tensor  # noqa: E402
+from drawn_program import DrawnProgram, call, main, tensor  # noqa: E402
 
 REPLICATE, SHARDS, COMBINE = "--replicate-devices", "--replicate-devices=hierarchical=true", "--combine-collectives"
 ORDERS = {"alone": [REPLICATE], "before": [COMBINE, REPLICATE], "behind": [REPLICATE, COMBINE],
@@ -111,7 +111,4 @@ def check(cs_opt, folder, seed):
 
 
 if __name__ == "__main__":
-    cs_opt, folder, first, count = sys.argv[1], pathlib.Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
-    folder.mkdir(parents=True, exist_ok=True)
-    for seed in range(first, first + count):
-        check(cs_opt, folder, seed)
+    main(check)
