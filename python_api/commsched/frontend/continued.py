@@ -22,6 +22,8 @@ from .jaxprs import closed, equations, inner, line_within
 _EXACT = 1e-5  # of numbers that are rounded to 32 bits
 # More rounds of it where there are thousands of samples, of which nothing is another permutation.
 _AS_GOOD = ("_shuffle",)
+# An exponent and a number of turns: twice as large a one need not be of twice the samples.
+_NO_SIZES = {"y", "length"}
 _OF_SEVERAL = {"broadcast_in_dim", "reshape", "squeeze", "expand_dims", "transpose", "reduce_sum", "jit", "pjit"}
 
 
@@ -33,7 +35,11 @@ class Break(NamedTuple):
 
 
 class _Broken(Exception):
-    pass
+    """A number that is not foretold, or what has none."""
+
+
+class _Apart(_Broken):
+    """Other operations."""
 
 
 def _foretold(a: float, b: float, c: float, times: "tuple[int, int]") -> bool:
@@ -51,16 +57,17 @@ def _foretold(a: float, b: float, c: float, times: "tuple[int, int]") -> bool:
 
 
 class _Walk:
-    """times: how many parts the whole batch has, and the third trace, if there is one."""
+    """samples: of a part. times: how many parts the whole batch has, and the third trace, if there is one."""
 
-    def __init__(self, times: "tuple[int, ...]"):
-        self.times = times
+    def __init__(self, samples: int, times: "tuple[int, ...]"):
+        self.samples, self.times = samples, times
         self.known: "set[tuple[int, ...]]" = set()  # that have been found to be the same
 
     def numbers(self, of: Sequence[Any]) -> bool:
         if len(of) > 2:
             return _foretold(*map(float, of), self.times)  # type: ignore[call-arg, arg-type]
-        return of[0] == of[1] or of[1] in (of[0] * self.times[0], of[0] / self.times[0])
+        a, b = map(float, of)
+        return a == b or a != a and b != b or b == a * self.times[0] or a == b * self.times[0]
 
     def arrays(self, of: Sequence[Any]) -> bool:
         if any(jax.dtypes.issubdtype(getattr(x, "dtype", np.bool_), jax.dtypes.extended) for x in of):
@@ -69,7 +76,7 @@ class _Walk:
         if len({x.dtype for x in of}) > 1 or len({x.ndim for x in of}) > 1:
             return False
         a, b = of[:2]
-        if a.shape == b.shape and (a == b).all():
+        if a.shape == b.shape and ((a == b) | (a != a) & (b != b)).all():
             return True
         if a.dtype == np.bool_ or jax.dtypes.issubdtype(a.dtype, np.complexfloating):
             return False
@@ -120,7 +127,7 @@ class _Walk:
         def made(i: int, v: Any) -> Any:
             return next((e for e in bodies[i].eqns if not isinstance(v, Literal) and v in e.outvars), None)
         if len({len(x.consts) for x in of}) > 1 or len({len(b.invars) for b in bodies}) > 1 or len({len(b.constvars) for b in bodies}) > 1:
-            raise _Broken(None, None)
+            raise _Apart(None, None)
         begun([[*b.constvars, *b.invars] for b in bodies], (None, None))
         for b, together in zip(range(len(of[0].consts)), zip(*(x.consts for x in of))):
             if not self.arrays(together):
@@ -129,31 +136,40 @@ class _Walk:
             es = [b.eqns[i] if i < len(b.eqns) else None for b in bodies]
             e = es[0]
             if any(x is None or e is None or x.primitive is not e.primitive or len(x.invars) != len(e.invars) or len(x.outvars) != len(e.outvars) for x in es):
-                raise _Broken(*es[:2])
+                raise _Apart(*es[:2])
             assert e is not None
             if not all(map(alike, zip(*(x.invars for x in es)))):  # type: ignore[union-attr]
                 raise _Broken(*es[:2])
             params = [x.params for x in es]  # type: ignore[union-attr]
             if e.params.get("name") not in _AS_GOOD and (len({frozenset(p) for p in params}) > 1 or not all(self.same([p[n] for p in params]) for n in e.params)):
                 raise _Broken(*es[:2])
+            if any(p.get(n) != e.params[n] and (len(of) < 3 and (n == "y" or e.params[n] % self.samples)) for n in _NO_SIZES & e.params.keys() for p in params[1:]):
+                raise _Broken(*es[:2])
             begun([x.outvars for x in es], es)  # type: ignore[union-attr]
         if len({len(b.outvars) for b in bodies}) > 1:
-            raise _Broken(None, None)
+            raise _Apart(None, None)
         for vs in zip(*(b.outvars for b in bodies)):
             if not alike(vs):
                 raise _Broken(*(made(i, v) for i, v in enumerate(vs[:2])))
         self.known.add(key)
 
 
-def broken(one: ClosedJaxpr, whole: ClosedJaxpr, third: Optional[ClosedJaxpr], times: "tuple[int, int]") -> Optional[Break]:
-    """Where the step of the whole batch is no longer that of a part; None where it is. times: how many parts whole and third have; third: None if it is not known."""
-    for more in ((third,), ()) if third is not None else ((),):
-        try:
-            _Walk(times if more else times[:1]).traces([one, whole, *more])  # type: ignore[list-item]
+def broken(one: ClosedJaxpr, whole: ClosedJaxpr, third: Optional[ClosedJaxpr], samples: int, times: "tuple[int, int]") -> Optional[Break]:
+    """Where the step of the whole batch is no longer that of a part; None where it is. third: of another number of samples, or None if it is not known. samples: of a part. times: how many parts
+    whole and third have."""
+    try:
+        if third is not None:
+            _Walk(samples, times).traces([one, whole, third])
             return None
-        except _Broken as error:
-            found = Break(*error.args)
-    return found
+    except _Apart:
+        pass  # where of the third it may be
+    except _Broken as error:
+        return Break(*error.args)
+    try:
+        _Walk(samples, times[:1]).traces([one, whole])
+    except _Broken as error:
+        return Break(*error.args)
+    return None
 
 
 def computes_as(one: ClosedJaxpr, whole: ClosedJaxpr) -> bool:

@@ -171,7 +171,7 @@ def _warn(gradients: "Sequence[Value]", made: "Sequence[tuple[tuple[str, str], V
     tried = a_try() if other is not None or mixed is None and (unknown or not_known or any(map(_not_known, gradients))) else None
     if other is not None:
         not_known |= set(range(len(made)))
-        found = numbers or tried is not None and (tried.gradients or tried.results)
+        found = numbers or other.returns or tried is not None and (tried.gradients or tried.results)
         if mixed is None and not found and (not other.alone or tried is None or numbers is None):
             unknown = _NUMBER_DECIDES + (", which comes to the same, tried with drawn numbers" if tried is not None else "")
     if mixed is not None:
@@ -224,29 +224,37 @@ class _Traces(NamedTuple):
 
 class _Other(NamedTuple):
     """Of the step of the whole batch, where it is another one than a part's. tried: what comes of that with drawn numbers. numbers: the results that are others, and depend on no sample but through
-    gradients. Both None if that could not be tried. place: the user's line. alone: whether it may be as a part has one sample, with which many a step does without operations."""
+    gradients. Both None if that could not be tried. place: the user's line. alone: whether it may be as a part has one sample, with which many a step does without operations.
+    returns: whether it returns something else."""
 
     tried: "Optional[trial.Tried]"
     numbers: "Optional[list[int]]"
     place: Optional[str]
     alone: bool
+    returns: bool
 
 
 def _other(traces: _Traces, batch: Sequence[bool], parts: int, locate: "Optional[Callable[[Any], Optional[str]]]") -> Optional[_Other]:
     one, whole = traces.one, traces.whole
-    found = continued.broken(one, whole, traces.third, (parts, traces.times)) if whole is not None else None
+    samples = next((v.aval.shape[0] for v, b in zip(one.jaxpr.invars, batch, strict=True) if b and v.aval.shape), None)
+    found = continued.broken(one, whole, traces.third, samples, (parts, traces.times)) if whole is not None and samples else None
     if whole is None or found is None:
         return None
-    of_samples = [a or b for a, b in zip(*(beside_gradients(t.jaxpr, batch) for t in (one, whole)))] if len(one.out_avals) == len(whole.out_avals) else []
-    asked = [i for i, of in enumerate(of_samples) if not of]
-    alone = any(b and v.aval.shape[:1] == (1,) for v, b in zip(one.jaxpr.invars, batch, strict=True)) and continued.computes_as(one, whole)
-    return _Other(trial.differing(one, whole, batch, parts), trial.by_number(one, whole, batch, asked, parts), continued.place(found, one, whole, locate) if locate is not None else None, alone)
+    place = continued.place(found, one, whole, locate) if locate is not None else None
+    tried, numbers = trial.differing(one, whole, batch, parts), None
+    if traces.returned:
+        tried, numbers = tried and tried._replace(results=set()), []
+    else:
+        of_samples = zip(*(beside_gradients(t.jaxpr, batch) for t in (one, whole)), strict=True)
+        numbers = trial.by_number(one, whole, batch, [i for i, of in enumerate(of_samples) if not any(of)], parts)
+    return _Other(tried, numbers, place, samples == 1 and continued.computes_as(one, whole), bool(traces.returned))
 
 
 def _refuse_decided(gradients: "Sequence[Value]", made: "Sequence[tuple[tuple[str, str], Value]]", other: _Other, parts: int) -> None:
     """Where the number of samples certainly decides."""
     here = f"{other.place}: " if other.place else ""
-    if other.tried is not None and other.tried.gradients and other.tried.again and not any(map(_mixed, gradients)):
+    known = gradients and not any(_mixed(g) or _not_known(g) for g in gradients)  # but for what decides
+    if known and other.tried is not None and other.tried.gradients and other.tried.again:
         raise FrontEndError(f"{here}the loss must be a mean over the samples of the batch, got: one that their number decides: gradients are others for the whole batch than for each of "
                             f"{parts} parts, also where all have the same samples. Let it be decided by a number beside the step")
     decided = next((name for i, ((role, name), _) in enumerate(made) if role == "updates" and i in (other.numbers or ())), None)
