@@ -14,7 +14,7 @@ import pytest
 import commsched
 from commsched.frontend import continued, means, trial
 
-FIRST, COUNT = int(os.environ.get("COMMSCHED_TEST_SEED", 0)), 8 * int(os.environ.get("COMMSCHED_TEST_TIMES", 1))
+FIRST, COUNT = int(os.environ.get("COMMSCHED_TEST_SEED", 0)), 4 * int(os.environ.get("COMMSCHED_TEST_TIMES", 1))
 needs_tools = pytest.mark.skipif("COMMSCHED_BIN" not in os.environ, reason="COMMSCHED_BIN is not set")
 N, D = 16, 3
 MATRICES = np.eye(D, dtype=np.float32), np.ones((D, D), np.float32)
@@ -123,9 +123,9 @@ def thresholds(parts):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_of_each_way(way):
-    for parts, least in ((2, N // 2 + 1), (4, N), (4, 5)):
+    for parts, least in ((2, N // 2 + 1), (4, N)):
         assert check(way, least, parts)[0] == (way not in SAME)
-    for parts, least in ((2, N // 2), (4, N + 1), (1, N)):
+    for parts, least in ((2, N // 2), (4, N + 1)):
         assert not check(way, least, parts)[0]
 
 
