@@ -241,9 +241,10 @@ def _other(traces: _Traces, batch: Sequence[bool], parts: int, locate: "Optional
     if whole is None or found is None:
         return None
     place = continued.place(found, one, whole, locate) if locate is not None else None
-    tried, numbers = trial.differing(one, whole, batch, parts), None
+    numbers: "Optional[list[int]]" = []
+    tried = trial.differing(one, whole, batch, parts)
     if traces.returned:
-        tried, numbers = tried and tried._replace(results=set()), []
+        tried = tried and tried._replace(results=set())
     else:
         of_samples = zip(*(beside_gradients(t.jaxpr, batch) for t in (one, whole)), strict=True)
         numbers = trial.by_number(one, whole, batch, [i for i, of in enumerate(of_samples) if not any(of)], parts)
