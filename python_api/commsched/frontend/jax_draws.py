@@ -24,7 +24,7 @@ from ..job import current
 from .doubling_rules import dimension_of_samples
 from .jax_gradient import gradient_p
 from .jax_worker import worker_index, worker_index_p
-from .jaxprs import closed, equations, inner, through
+from .jaxprs import closed, equations, inner, line_within, through
 from .jax_turns import by_number, of_places, same_for_all
 
 _DRAW = ("random_bits", "random_split", "random_gamma", "rng_bit_generator", "rng_uniform")
@@ -91,7 +91,7 @@ def of_the_whole(one: ClosedJaxpr, two: ClosedJaxpr, batch: Sequence[bool], part
     if not axes:
         return None
     found = one.replace(jaxpr=_changed(one.jaxpr, axes, parts))
-    by_worker = _by_worker(found.jaxpr, [False] * len(found.jaxpr.invars))
+    by_worker = beside_gradients(found.jaxpr, [False] * len(found.jaxpr.invars))
     apart = next((name for (role, name), own, v in zip(results, by_worker, found.jaxpr.outvars)
                   if own and role == "updates" and not jax.dtypes.issubdtype(v.aval.dtype, np.inexact)), None)
     if apart is None:
@@ -105,22 +105,13 @@ def _shape(e: Any) -> "tuple[int, ...]":
     return tuple(e.invars[1].aval.shape[e.invars[0].aval.ndim:] if e.primitive.name == "random_gamma" else e.params["shape"])
 
 
-def _place(jaxpr: Any, of: Any, locate: "Callable[[Any], Optional[str]]") -> Optional[str]:
-    """The user's line of an operation, or of that around it: those within functions of JAX have none. None if it is not there, "" if it has none."""
-    for e in jaxpr.eqns:
-        found = "" if e is of else next((p for p in (_place(closed(x).jaxpr, of, locate) for x in inner(e)) if p is not None), None)
-        if found is not None:
-            return found or locate(e) or ""
-    return None
-
-
 def _warn(trace: ClosedJaxpr, e: Any, parts: int, why: str, locate: "Callable[[Any], Optional[str]]") -> None:
     _say(trace, e, f"the random numbers that the step draws for its samples are the same for each of {parts} parts of the batch: {why}. "
          "Where each is to have its own, draw from commsched.worker_key(key)", locate)
 
 
 def _say(trace: ClosedJaxpr, e: Any, what: str, locate: "Callable[[Any], Optional[str]]") -> None:
-    job, place = current(), _place(trace.jaxpr, e, locate)
+    job, place = current(), line_within(trace.jaxpr, e, locate)
     if job is None or job.rank == 0:
         warnings.warn(f"{f'{place}: ' if place else ''}{what} (docs/python.md, \"Randomness\")", MixedSamples, stacklevel=6)
 
@@ -188,8 +179,8 @@ def _counted(e: Any, keys: Any, numbers: Any) -> Any:
     return (high ^ low).astype(f"uint{width}")
 
 
-def _by_worker(jaxpr: Any, given: Sequence[bool]) -> "list[bool]":
-    """Of the results of a trace, whether they are a worker's own other than through gradients. given: the same of its arguments."""
+def beside_gradients(jaxpr: Any, given: Sequence[bool]) -> "list[bool]":
+    """Of the results of a trace, whether they are a worker's own other than through gradients: by its index, or by arguments. given: whether arguments are."""
     known = {v for v, own in zip(jaxpr.invars, given, strict=True) if own}
 
     def of(v: Any) -> bool:
@@ -199,7 +190,7 @@ def _by_worker(jaxpr: Any, given: Sequence[bool]) -> "list[bool]":
         if e.primitive is gradient_p:
             found = [False]
         elif through(e):
-            found = _by_worker(closed(inner(e)[0]).jaxpr, [of(v) for v in e.invars])
+            found = beside_gradients(closed(inner(e)[0]).jaxpr, [of(v) for v in e.invars])
         else:
             asks = e.primitive is worker_index_p or any(f.primitive is worker_index_p for x in inner(e) for f in equations(closed(x).jaxpr))
             found = [every or asks] * len(e.outvars)

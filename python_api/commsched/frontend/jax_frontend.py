@@ -218,19 +218,19 @@ def describe(step: Callable, arguments: tuple, *, params: int = 0, batch: Sequen
         jax.eval_shape(called, *(spec for leaves in all_leaves for spec in leaves.specs()))
     with forgotten_batch(names, all_shapes, params, batch, constant, lambda: match.unmatched, whole if workers * devices > 1 else None):
         module, explicit = _lower_step(flat, specs, _drawn_as_whole(flat, specs, of_batch, workers * devices, lambda: match.results, _line_of(location_root)))
+    results, scalars, alike = match.results, list(match.scalars), match.alike  # which are others' when other numbers of samples have been traced
     samples = {shape[0] for i in batch for shape in all_leaves[i].shapes}
     if len(samples) > 1:
         raise FrontEndError(f"batch arguments must have one number of samples, got: {sorted(samples)}")
     check_mean(lambda _: flat, specs, of_batch, workers * devices, not explicit, lambda: match.results,
                _line_of(location_root))
     printer = Printer()
-    spec = FunctionSpec(name, kinds, match.results, True, samples.pop() if samples else None,
-                        match.scalars, row_sparse, match.alike)
+    spec = FunctionSpec(name, kinds, results, True, samples.pop() if samples else None, scalars, row_sparse, alike)
     texts = [level0_function(module, spec, locate, printer)]
 
     kind_of = {n: k for k, n in spec.arguments}
     batches = {name: _batch_arguments(kinds, specs)}
-    metric_names = {name: [n for k, n in match.results if k == "metric"]}
+    metric_names = {name: [n for k, n in results if k == "metric"]}
     flatteners = {name: (names, {i: all_leaves[i] for i in batch})}
     for other, (function, *examples) in functions.items():
         lines, flattener, arguments_, results = _other(other, function, examples, carried, {i: (names[i], arguments[i]) for i in carried}, slots, kind_of,
@@ -320,10 +320,10 @@ def _other(name, function, examples, carried, of_step, slots, kind_of, workers, 
     with explained(f"function {name!r}"):
         module = _lower(flat, specs, _drawn_as_whole(flat, specs, of_batch, workers * devices, lambda: [("metric", n) for n in results], line_of))
     names_of_results = list(results)
-    check_mean(lambda _: flat, specs, of_batch, workers * devices, False, lambda: [("metric", n) for n in names_of_results], line_of, name)
-    spec = FunctionSpec(name, kinds, [("metric", n) for n in results], False, samples.pop() if samples else None)
+    check_mean(lambda _: flat, specs, of_batch, workers * devices, False, lambda: [("metric", n) for n in results], line_of, name)
+    spec = FunctionSpec(name, kinds, [("metric", n) for n in names_of_results], False, samples.pop() if samples else None)
     lines = level0_function(module, spec, locate, printer)
-    return lines, (names, batch), _batch_arguments(kinds, specs), results
+    return lines, (names, batch), _batch_arguments(kinds, specs), names_of_results
 
 
 def _flatten(names, batch: Mapping[int, Leaves], value, parts: int) -> dict[str, np.ndarray]:

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Iterator
+from typing import Any, Callable, Iterator, Optional
 
 from jax.extend.core import ClosedJaxpr
 
@@ -33,3 +33,12 @@ def through(equation: Any) -> bool:
         return False
     of = closed(found[0]).jaxpr
     return len(of.invars) == len(equation.invars) and len(of.outvars) == len(equation.outvars)
+
+
+def line_within(jaxpr: Any, of: Any, locate: "Callable[[Any], Optional[str]]") -> Optional[str]:
+    """The user's line of an operation, or of that around it: those within functions of JAX have none. None if it is not there, "" if it has none."""
+    for e in jaxpr.eqns:
+        found = "" if e is of else next((p for p in (line_within(closed(x).jaxpr, of, locate) for x in inner(e)) if p is not None), None)
+        if found is not None:
+            return found or locate(e) or ""
+    return None

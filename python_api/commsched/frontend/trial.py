@@ -1,8 +1,8 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Where the rules (doubling.py) do not know what a step makes of several samples, it is tried: with numbers that are drawn, the step of one part runs on
-two of them beside each other, gradients averaged as workers average them, and that of twice the samples on both together. What differs is certain;
-what does not is not. Random numbers are one and the same for a try: those of two parts are others than those of the whole in any case."""
+two of them beside each other, gradients averaged as workers average them, and that of twice the samples on both together; where the number of samples decides which
+step it is (continued.py), on all parts, and that of the whole batch. What differs is certain; what does not is not. Random numbers are one and the same for a try: those of two parts are others than those of the whole in any case."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ LARGEST = 1 << 28
 DRAWS = 2
 # What scalars of the state are in further draws: of any size, each half as large again as the one before.
 SIZES = tuple(1.5 ** k for k in range(-17, 18))
+SMALL = 1e-6
 BITS = 0x5555555555555555  # of all random numbers: a third of the range
 # What has bits of its own, and calls of the host, which are not made for a try.
 _NOT_TRIED = ("threefry", "rng_", "random_gamma", "callback", "ffi_call", "infeed", "outfeed")
@@ -86,73 +87,87 @@ def _evaluated(trace: ClosedJaxpr, arguments: Sequence[Any], average: "Optional[
 
 
 class Tried(NamedTuple):
-    """gradients: whether any of the whole is another one than the mean of those of its two parts. results: the indices of those that are."""
+    """gradients: whether any of the whole is another one than the mean of those of its parts. results: the indices of those that are. again: whether gradients of the whole are others than
+    those of a part when all parts have the same samples."""
 
     gradients: bool
     results: "set[int]"
+    again: bool
 
 
-def differing(one: ClosedJaxpr, two: ClosedJaxpr, batch: Sequence[bool]) -> Optional[Tried]:
+def differing(one: ClosedJaxpr, two: ClosedJaxpr, batch: Sequence[bool], times: int = 2) -> Optional[Tried]:
     """None if it cannot be tried. Nothing differs by chance: what is found is found with each of the draws.
 
-    one, two: the step of one part, and of twice its samples. batch: of each argument, whether it is of a batch.
+    one, two: the step of one part, and of so many times its samples. batch: of each argument, whether it is of a batch.
     """
     if not can_be_tried(one, two):
         return None
     try:
         one, two = (t.replace(jaxpr=_for_a_try(t.jaxpr)) for t in (one, two))
-        return _compared(one, two, batch)
+        return _compared(one, two, batch, times)
     except Exception:  # such as an operation that knows no such numbers
         return None
 
 
-def _compared(one: ClosedJaxpr, two: ClosedJaxpr, batch: Sequence[bool]) -> Optional[Tried]:
+def _compared(one: ClosedJaxpr, two: ClosedJaxpr, batch: Sequence[bool], times: int) -> Optional[Tried]:
     part, whole = (jax.jit(lambda of, t=t: _evaluated(t, of, None)) for t in (one, two))
     averaged, exact = jax.jit(lambda of, average: _evaluated(one, of, average)[0]), _exact([one, two])
     gradients, results = set(range(sum(e.primitive is gradient_p for e in equations(one.jaxpr)))), set(range(len(two.out_avals)))
-    count = len(gradients)
+    if len(one.out_avals) != len(two.out_avals):
+        results = set()
+    again, count = set(gradients), len(gradients)
     for draw in range(DRAWS):
-        values = _stand_ins(one, batch, np.random.default_rng(draw))
-        parts = [[x[i] if b else x for x, b in zip(values, batch, strict=True)] for i in range(2)]
-        average = [(a + b) / 2 for a, b in zip(*(part(of)[1] for of in parts), strict=True)]
+        values = _stand_ins(one, batch, np.random.default_rng(draw), times)
+        parts = [[x[i] if b else x for x, b in zip(values, batch, strict=True)] for i in range(times)]
+        of_parts = [part(of)[1] for of in parts]
+        average = [sum(of) / times for of in zip(*of_parts, strict=True)]
         if len(average) != count:
             return None  # one within a loop, which goes on by itself
         outputs, own = whole([jnp.concatenate(list(x)) if b else x for x, b in zip(values, batch, strict=True)])
         scale = max((float(jnp.abs(g).max()) for g in own if g.size), default=0.0)
         gradients &= {i for i, (a, b) in enumerate(zip(average, own, strict=True)) if _differs([a], b, exact, scale)}
-        results &= {i for i, (*of, b) in enumerate(zip(*(averaged(of, average) for of in parts), outputs, strict=True)) if _differs(of, b, exact)}
-    return Tried(bool(gradients), results)
+        if results:
+            results &= {i for i, (*of, b) in enumerate(zip(*(averaged(of, average) for of in parts), outputs, strict=True)) if _differs(of, b, exact)}
+        if again:
+            own = whole([jnp.concatenate([x[0]] * times) if b else x for x, b in zip(values, batch, strict=True)])[1]
+            scale = max((float(jnp.abs(g).max()) for g in own if g.size), default=0.0)
+            again &= {i for i, (a, b) in enumerate(zip(of_parts[0], own, strict=True)) if _differs([a], b, exact, scale)}
+    return Tried(bool(gradients), results, bool(again))
 
 
-def by_number(one: ClosedJaxpr, two: ClosedJaxpr, batch: Sequence[bool], asked: Sequence[int]) -> "list[int]":
-    """Of the results with these indices, which depend on no sample but through gradients, those that are others where there are twice as many samples:
-    with the same numbers drawn for arguments and gradients. Arguments as of differing().
+def by_number(one: ClosedJaxpr, two: ClosedJaxpr, batch: Sequence[bool], asked: Sequence[int], times: int = 2) -> "Optional[list[int]]":
+    """Of the results with these indices, which depend on no sample but through gradients, those that are others where there are so many times as many samples:
+    with the same numbers drawn for arguments and gradients. Arguments as of differing(). None if it cannot be tried.
 
-    As nothing else differs, whatever does is found with one of the draws. In the others than DRAWS all scalars of the state are one number: between the numbers of samples of one
-    part and of two, and of any size (SIZES), as one may decide something.
+    As nothing else differs, whatever does is found with one of the draws. In one of them parameters are nothing beside their gradients, as what a small rate makes would be nothing beside them. In the last ones
+    all scalars of the state are one number: between the numbers of samples of one part and of all, and of any size (SIZES), as one may decide something.
     """
     samples = next((v.aval.shape[0] for v, b in zip(one.jaxpr.invars, batch, strict=True) if b and v.aval.shape), None)
-    if not asked or samples is None or not can_be_tried(one, two):
+    if not asked or samples is None:
         return []
+    if not can_be_tried(one, two):
+        return None
     try:
         one, two = (t.replace(jaxpr=_for_a_try(t.jaxpr)) for t in (one, two))
         marks = [[e.outvars[0].aval for e in equations(t.jaxpr) if e.primitive is gradient_p] for t in (one, two)]
         part, whole = (jax.jit(lambda of, gradients, t=t, m=m: _with_gradients(t, of, gradients, len(m), asked)) for t, m in zip((one, two), marks, strict=True))
         exact, found = 64 * _least_exact([one, two]), set()
         scalar = [_is_scalar(v, b) for v, b in zip(one.jaxpr.invars, batch, strict=True)]
-        sizes: "tuple[Optional[float], ...]" = (samples + (samples + 1) // 2, *SIZES) if any(scalar) else ()
-        for draw in range(DRAWS + bool(sizes)):
+        sizes: "tuple[Optional[float], ...]" = ((samples * (1 + times) + 1) // 2, *SIZES) if any(scalar) else ()
+        for draw in range(DRAWS + 1 + bool(sizes)):
             rng = np.random.default_rng(draw)
-            values = _stand_ins(one, batch, rng)
+            values = _stand_ins(one, batch, rng, times)
+            if draw == DRAWS:
+                values = [x if b or not x.ndim or not jax.dtypes.issubdtype(x.dtype, np.inexact) else x * SMALL for x, b in zip(values, batch, strict=True)]
             both = [x[0] if b else x for x, b in zip(values, batch, strict=True)], [jnp.concatenate(list(x)) if b else x for x, b in zip(values, batch, strict=True)]
             gradients = [jnp.asarray(rng.normal(size=a.shape), a.dtype) for a in marks[0]]
-            for size in sizes if draw == DRAWS else (None,):
+            for size in sizes if draw > DRAWS else (None,):
                 results, more = (of([jnp.asarray(size, x.dtype) if s and size is not None else x for x, s in zip(given, scalar, strict=True)], gradients)
                                  for of, given in zip((part, whole), both))
                 found |= {i for i, a, b in zip(asked, results, more, strict=True) if _differs([a], b, exact, 0.0 if size is None else max(size, 1.0)) or _other_numbers(a, b)}
         return sorted(found)
     except Exception:  # as in differing()
-        return []
+        return None
 
 
 def _with_gradients(trace: ClosedJaxpr, arguments: Sequence[Any], gradients: Sequence[Any], count: int, asked: Sequence[int]) -> "list[Any]":
@@ -195,10 +210,10 @@ def _is_scalar(v: Any, of_batch: bool) -> bool:
     return not of_batch and not v.aval.shape and v.aval.dtype != np.bool_ and not jax.dtypes.issubdtype(v.aval.dtype, jax.dtypes.prng_key)
 
 
-def _stand_ins(one: ClosedJaxpr, batch: Sequence[bool], rng: np.random.Generator) -> "list[Any]":
-    """Arguments of two parts."""
+def _stand_ins(one: ClosedJaxpr, batch: Sequence[bool], rng: np.random.Generator, times: int) -> "list[Any]":
+    """Arguments of so many parts."""
     def drawn(v: Any, of_batch: bool) -> Any:
-        shape, dtype = (*((2,) if of_batch else ()), *v.aval.shape), v.aval.dtype
+        shape, dtype = (*((times,) if of_batch else ()), *v.aval.shape), v.aval.dtype
         if jax.dtypes.issubdtype(dtype, jax.dtypes.prng_key):
             return jnp.full(shape, jax.random.key(0))
         if jax.dtypes.issubdtype(dtype, np.inexact):
