@@ -28,6 +28,7 @@ TIME_LIMIT = 300  # seconds, only ends a hang
 CALIBRATIONS = 6  # at most
 NEAR = 0.02  # of a link's rate: no need to calibrate again
 NS = re.compile(r"ns = (\d+)>")
+RANKS = {"all-reduce": (4, 0), "servers": (2, 2)}  # of a way to synchronise, and servers
 
 
 def measure_in_peace():
@@ -127,11 +128,12 @@ class Cluster:
         self.ranks = len(network.addresses) - servers
         self._port = PORT
 
-    def start(self, plan, *options, of_ranks=()):
-        """The processes, servers last, which are always emulated."""
+    def start(self, plan, *options, of_ranks=(), environment=None):
+        """The processes, servers last, which are always emulated. `environment`: of all of them, beside our own; what is None is left out."""
         self._port += 1  # that of the run before may linger
         at = [f"{address}:{self._port}" for address in self.network.addresses]
         common, text = ["--insecure", "--deadline", 60], dict(stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        text["env"] = {name: value for name, value in {**os.environ, **(environment or {})}.items() if value is not None}
         to = ["--role", "trainer", "--servers", ",".join(at[self.ranks:])] if self.servers else []
         if not self.servers or {"--calibrate", "--tune"} & {*options, *of_ranks}:  # else trainers do not talk to each other
             to += ["--peers", ",".join(at[:self.ranks])]
@@ -141,14 +143,14 @@ class Cluster:
                                                                  at[self.ranks + server], *common, "--emulate"], **text)
                         for server in range(self.servers)]
 
-    def run(self, plan, *options):
+    def run(self, plan, *options, environment=None):
         """Ends the benchmark if a process fails."""
-        finish(self.start(plan, *options), self.network)
+        finish(self.start(plan, *options, environment=environment), self.network)
 
-    def emulate(self, plan, steps):
+    def emulate(self, plan, steps, environment=None):
         """The traces of the ranks, in order."""
         path = self.folder / "trace.json"
-        self.run(plan, "--emulate", "--steps", steps, "--trace", path)
+        self.run(plan, "--emulate", "--steps", steps, "--trace", path, environment=environment)
         paths = [path] + [path.with_suffix(f".rank{rank}.json") for rank in range(1, self.ranks)]
         return [json.loads(each.read_text()) for each in paths]
 
@@ -194,6 +196,21 @@ def finish(processes, network):
     finally:
         network.stop(processes)
     return texts
+
+
+def gain(before, after):
+    """In percent."""
+    return 100 * (1 - after / before)
+
+
+def in_turn(ways, rounds, measure):
+    """What `measure` says of each way, by round; another one is first in each."""
+    found = {way: [] for way in ways}
+    for number in range(rounds):
+        first = number % len(ways)
+        for way in ways[first:] + ways[:first]:
+            found[way].append(measure(way))
+    return found
 
 
 def step_begins(trace):

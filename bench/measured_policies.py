@@ -48,7 +48,6 @@ TRIED = ["solver", "bytescheduler", "priority", "fixed-buckets", "fifo"]
 OTHERS = ["priority", "bytescheduler", "fifo", "fixed-buckets", "latency-hiding"]
 MODELS = ["resnet50", "vgg16", "distilbert", *(["gnmt.pipedream"] if "COMMSCHED_DATA" in os.environ else [])]
 RATES, SHARES, REAL_RATES = ["1gbit", "2gbit"], ["0.5", "1", "2"], ["1gbit", "500mbit", "250mbit"]
-RANKS = {"all-reduce": (4, 0), "servers": (2, 2)}  # and servers
 QUICK = ["resnet50.all-reduce.2gbit.1", "resnet50.servers.1gbit.1", "transformer.500mbit"]
 STEPS = [(1.5, 8, 10), (3, 6, 5), (math.inf, 5, 3)]  # seconds that a step takes at most, and steps of runs and of trials then
 CLOCK_ERROR = 1e-3
@@ -153,7 +152,7 @@ def tune(cluster, plans, *options):
 
 
 def emulated(case, model, way, rate, share, rounds):
-    (ranks, servers), folder = RANKS[way], case.folder
+    (ranks, servers), folder = _shaped.RANKS[way], case.folder
     program, _ = model.scaled(model.factor(ranks, rate, share))
     seconds = model.wire_seconds(ranks, rate) * max(1, 1 / share)
     steps, trial = next(fit for most, *fit in STEPS if seconds <= most)
@@ -198,7 +197,7 @@ def trained(case, rate, rounds, steps):
 
 
 def names():
-    return [f"{model}.{way}.{rate}.{share}" for model in MODELS for way in RANKS for rate in RATES for share in SHARES] + [
+    return [f"{model}.{way}.{rate}.{share}" for model in MODELS for way in _shaped.RANKS for rate in RATES for share in SHARES] + [
         f"transformer.{rate}" for rate in REAL_RATES]
 
 

@@ -30,6 +30,7 @@ import tempfile
 import _shaped
 import _shipped
 import scheduled_training
+from _shaped import gain, in_turn
 from _tools import call, tool
 from net import hosts
 
@@ -39,20 +40,6 @@ POLICIES = ["pace", "solver"]
 WAYS = [(policy, parts) for policy in POLICIES for parts in ("false", "true")]
 PARTS = re.compile(r" parts \[[0-9, ]*\]")
 PERIOD = re.compile(r"\bperiod_ns = (\d+)")
-
-
-def gain(before, after):
-    """In percent."""
-    return 100 * (1 - after / before)
-
-
-def in_turn(rounds, measure):
-    """What `measure` says of each way, by round; another one is first in each."""
-    found = {way: [] for way in WAYS}
-    for number in range(rounds):
-        for way in WAYS[number % len(WAYS):] + WAYS[:number % len(WAYS)]:
-            found[way].append(measure(way))
-    return found
 
 
 def report(name, times, plans, simulated=None):
@@ -87,7 +74,7 @@ def emulated(name, rate, share, rounds, folder):
             paths[policy, parts] = plan.path
             plans[policy, parts] = plan.period_ns, len(PARTS.findall(plan.schedule.read_text()))
         simulated = {way: _shaped.simulate(path, STEPS, calibration, folder) for way, path in paths.items()}
-        times = in_turn(rounds, lambda way: _shaped.step_seconds(cluster.emulate(paths[way], STEPS)))
+        times = in_turn(WAYS, rounds, lambda way: _shaped.step_seconds(cluster.emulate(paths[way], STEPS)))
     return report(f"{name}.{rate / 1e9:g}gbit.{share:g}", times, plans, simulated)
 
 
@@ -111,7 +98,7 @@ def trained(rate, steps, rounds, folder):
         if len(seen[0][0]) != steps or seen[-1] != seen[0]:
             sys.exit(f"part_release: {way}: losses or parameters differ from those of {WAYS[0]}")
         return metrics["summary"]["step_ms"] / 1e3
-    return report(f"transformer.{rate / 1e6:g}mbit", in_turn(rounds, measure), plans)
+    return report(f"transformer.{rate / 1e6:g}mbit", in_turn(WAYS, rounds, measure), plans)
 
 
 def predicted(arguments):

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "plan/json_file.h"
+#include "plan/link_doubt.h"
 
 namespace commsched::plan {
 namespace {
@@ -28,6 +29,10 @@ int64_t MedianOf(const std::vector<T> &all, int64_t T::*field) {
   return plan::MedianOf(std::move(values));
 }
 
+void Note(const std::string &where, const std::string &doubt, Calibration *out) {
+  if (!doubt.empty()) out->doubts.push_back(where + ": " + doubt);
+}
+
 // "rank 3", "server 0"; of which the number says nothing.
 bool IsOf(std::string_view from, std::string_view role) {
   if (from.size() <= role.size() || from.substr(0, role.size()) != role) return false;
@@ -46,6 +51,10 @@ void ReadLinks(JsonFile *file, Calibration *out) {
     link.overhead_ns = file->Number(entry, "overhead_ns", where, 0, kMostFileNs);
     link.bits_per_s = file->Number(entry, "bits_per_s", where, 1, kMostFileCount);
     out->links.push_back(link);
+    if (!file->ok()) return;
+    Note(where, DoubtRate("bits_per_s", double(link.bits_per_s), "bit/s", 1), out);
+    Note(where, DoubtTime("latency_ns", link.latency_ns), out);
+    Note(where, DoubtTime("overhead_ns", link.overhead_ns), out);
   });
 }
 
@@ -81,6 +90,9 @@ void ReadDevices(JsonFile *file, Calibration *out) {
     copy.bytes_per_s = file->Number(entry, "both_bytes_per_s", "copy", 1, kMostFileCount);
     copy.latency_ns = file->Number(entry, "latency_ns", "copy", 0, kMostFileNs);
     out->copies.push_back(copy);
+    if (!file->ok()) return;
+    Note("copy " + direction, DoubtRate("both_bytes_per_s", double(copy.bytes_per_s), "bytes/s", 8), out);
+    Note("copy " + direction, DoubtTime("latency_ns", copy.latency_ns), out);
   });
   file->Each(file->root(), "nccl", "file", [&](const Object &entry) {
     const int64_t ranks = file->Number(entry, "ranks", "nccl", 2, kMostFileCount);
@@ -99,6 +111,11 @@ int64_t MedianOf(std::vector<int64_t> values) {
   return *middle;
 }
 
+std::string Calibration::Doubt() const {
+  if (doubts.size() < 2) return doubts.empty() ? "" : doubts.front();
+  return doubts.front() + "; and " + std::to_string(doubts.size() - 1) + " more such numbers";
+}
+
 std::string Calibration::Add(const Calibration &other) {
   if (other.module != module)
     return "module must match that of the other files, \"" + module + "\", got: \"" + other.module + "\"";
@@ -109,6 +126,7 @@ std::string Calibration::Add(const Calibration &other) {
   append(&slowdown_percents, other.slowdown_percents);
   append(&copies, other.copies);
   append(&nccl, other.nccl);
+  append(&doubts, other.doubts);
   return "";
 }
 

@@ -41,8 +41,12 @@ struct Calibration {
   // All-reduces of NCCL, by so many ranks; 0: none.
   int64_t nccl_ranks = 0;
   std::vector<NcclPoint> nccl;
+  // Lines: numbers of links and copies that are taken, but as no link has them.
+  std::vector<std::string> doubts;
 
   bool of_devices() const { return !copies.empty() || nccl_ranks != 0; }
+  // All doubts in one line; the empty string if there are none.
+  std::string Doubt() const;
 
   // What another file has besides. Returns the empty string, or one line that says why the two do not go together.
   std::string Add(const Calibration &other);

@@ -5,6 +5,7 @@
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/util/json_util.h>
 
+#include <charconv>
 #include <utility>
 
 namespace commsched::plan {
@@ -17,6 +18,22 @@ constexpr int64_t kVersion = 1;
 const Value *Find(const JsonFile::Object &of, const char *field) {
   auto it = of.fields().find(field);
   return it == of.fields().end() ? nullptr : &it->second;
+}
+
+// Of a value that is no number, or not such a one; null: of none.
+std::string Shown(const Value *value) {
+  if (value == nullptr) return "nothing";
+  switch (value->kind_case()) {
+    case Value::kNumberValue: {
+      char text[32];
+      return {text, std::to_chars(text, text + sizeof(text), value->number_value()).ptr};
+    }
+    case Value::kStringValue: return "\"" + value->string_value() + "\"";
+    case Value::kListValue: return "a list";
+    case Value::kStructValue: return "an object";
+    case Value::kBoolValue: return value->bool_value() ? "true" : "false";
+    default: return "null";
+  }
 }
 
 }  // namespace
@@ -48,7 +65,8 @@ int64_t JsonFile::Number(const Object &of, const char *field, const std::string 
   if (value != nullptr && value->kind_case() == Value::kNumberValue && number >= double(least) &&
       number <= double(most) && number == double(int64_t(number)))
     return int64_t(number);
-  Fail(where + ": \"" + field + "\" must be a whole number of " + std::to_string(least) + " to " + std::to_string(most));
+  Fail(where + ": \"" + field + "\" must be a whole number of " + std::to_string(least) + " to " + std::to_string(most) +
+       ", got: " + Shown(value));
   return 0;
 }
 

@@ -4,6 +4,7 @@
 #include "passes/chakra/TraceStep.h"
 
 #include "mlir/IR/Builders.h"
+#include "plan/limits.h"
 
 #include <limits>
 #include <queue>
@@ -114,7 +115,7 @@ LogicalResult Reader::classify() {
       collective = *kind;
     }
     if (collective == ALL_REDUCE) {
-      FailureOr<int64_t> size = numberOf(node, "comm_size", int64_t{1} << 46, 0);
+      FailureOr<int64_t> size = numberOf(node, "comm_size", int64_t{kMaxTensorBytes}, 0);
       if (failed(size))
         return failure();
       const int64_t bytes = *size;

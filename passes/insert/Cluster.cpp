@@ -5,6 +5,7 @@
 #include "passes/insert/Program.h"
 #include "passes/insert/Remarks.h"
 #include "plan/limits.h"
+#include "plan/link_doubt.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/Parser/Parser.h"
@@ -117,6 +118,16 @@ LogicalResult replaceByFile(ModuleOp module, StringRef file) {
   return success();
 }
 
+/// What the verifier takes, but no link has.
+void warnOfLinks(cs::ClusterOp cluster) {
+  for (auto [name, link] : {std::pair("intra", cluster.getIntra()), std::pair("inter", cluster.getInter())})
+    for (const std::string &doubt : {plan::DoubtRate("mbit_per_s", static_cast<double>(link.getMbitPerS()), "Mbit/s", 1e6),
+                                     plan::DoubtTime("latency_ns", link.getLatencyNs()),
+                                     plan::DoubtTime("overhead_ns", link.getOverheadNs())})
+      if (!doubt.empty())
+        emitWarning(cluster.getLoc()) << "cluster @" << cluster.getSymName() << ": " << name << ": " << doubt;
+}
+
 /// A small office of today: 40 gflop/s a node, 1 Gbit/s between them.
 LogicalResult addDefault(ModuleOp module, const Program &program) {
   int64_t nodes = 2;
@@ -169,6 +180,7 @@ LogicalResult commsched::settleCluster(ModuleOp module, StringRef file,
       return failure();
     cluster = onlyCluster(module);
   }
+  warnOfLinks(*cluster);
   if (cluster->getDevices() > 1)
     remarkOn(*cluster, "cluster", [&](auto &os) {
       os << "nodes have " << cluster->getDevices()

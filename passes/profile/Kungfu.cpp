@@ -3,6 +3,7 @@
 
 #include "ir/ReadText.h"
 #include "passes/profile/Readers.h"
+#include "plan/limits.h"
 
 using namespace mlir;
 using namespace commsched::profile;
@@ -37,10 +38,10 @@ FailureOr<Profile> commsched::profile::readKungfu(const ProfileText &text,
     size_t index = forwardOrder ? i : elements->size() - 1 - i;
     StringRef piece = findItem(text.getText(), "elements", index);
     std::optional<int64_t> count = (*elements)[index].getAsInteger();
-    constexpr int64_t kMost = int64_t(1) << 48;
+    constexpr auto kMost = static_cast<int64_t>(kMaxTensorBytes / 4);
     if (!count || *count <= 0 || *count > kMost)
       return text.error(piece)
-             << "item " << index << " of \"elements\" must be a number from 1 to 2^48";
+             << "item " << index << " of \"elements\" must be a number from 1 to 2^44";
     Layer layer("tensor" + std::to_string(index), text.at(piece));
     layer.parameters = {{"gradient" + std::to_string(index), {*count}}};
     if (i > 0)

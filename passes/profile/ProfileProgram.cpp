@@ -6,6 +6,7 @@
 #include "ir/Cs.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Builders.h"
+#include "plan/limits.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -33,7 +34,7 @@ public:
 
 private:
   LogicalResult findTrained();
-  void addArguments(func::FuncOp step);
+  LogicalResult addArguments(func::FuncOp step);
   void addForward();
   void addLoss();
   void addBackward();
@@ -123,7 +124,7 @@ RankedTensorType ProgramBuilder::typeOf(int64_t bytes,
                                               : builder.getI8Type());
 }
 
-void ProgramBuilder::addArguments(func::FuncOp step) {
+LogicalResult ProgramBuilder::addArguments(func::FuncOp step) {
   Block &block = step.front();
   auto addArgument = [&](RankedTensorType type, StringRef attr, StringRef name,
                          Location at) {
@@ -145,13 +146,19 @@ void ProgramBuilder::addArguments(func::FuncOp step) {
     int64_t bytes = 0;
     for (int64_t part : layer.activationBytes)
       bytes += part;
-    values[i].push_back(addArgument(typeOf(bytes, options.batch),
+    // One of several values, and of samples that may be rounded up.
+    RankedTensorType type = typeOf(bytes, options.batch);
+    int64_t most = int64_t{kMaxTensorBytes} / (type.getElementTypeBitWidth() / 8);
+    if (bytes > int64_t{kMaxTensorBytes} || type.getNumElements() > most)
+      return emitError(layer.loc) << "input must have at most 2^46 bytes, as a tensor has, got: " << bytes;
+    values[i].push_back(addArgument(type,
                                     cs::CsDialect::kBatchAttr, layer.name,
                                     layer.loc));
   }
   if (!anyInput)
     anyBatch = addArgument(typeOf(0, options.batch), cs::CsDialect::kBatchAttr,
                            "batch", loc);
+  return success();
 }
 
 void ProgramBuilder::addForward() {
@@ -269,7 +276,8 @@ OwningOpRef<ModuleOp> ProgramBuilder::run() {
                               builder.getFunctionType({}, {}));
   step->setAttr(cs::CsDialect::kStepAttr, builder.getUnitAttr());
   builder.setInsertionPointToStart(step.addEntryBlock());
-  addArguments(step);
+  if (failed(addArguments(step)))
+    return nullptr;
   addForward();
   addLoss();
   addBackward();

@@ -7,6 +7,8 @@
 
 #include "llvm/ADT/StringRef.h"
 
+#include "plan/limits.h"
+
 using namespace mlir;
 using namespace commsched::profile;
 
@@ -54,11 +56,11 @@ FailureOr<int64_t> ProfileText::readTime(StringRef field, StringRef value,
 FailureOr<int64_t> ProfileText::readBytes(StringRef field,
                                           StringRef value) const {
   double number;
-  constexpr double kMost = 1125899906842624; // 2^50
+  constexpr auto kMost = static_cast<double>(kMaxTensorBytes);
   if (value.getAsDouble(number) || !(number >= 0) || number > kMost ||
       number != std::floor(number))
     return error(value) << "field " << field
-                        << " must be a number of bytes, up to 2^50, got: '"
+                        << " must be a number of bytes, up to 2^46, as a tensor has, got: '"
                         << value << "'";
   return static_cast<int64_t>(number);
 }

@@ -40,7 +40,7 @@ public:
   /// A duration of at most an hour, in units of `unit` ns, rounded to ns.
   llvm::FailureOr<int64_t> readTime(llvm::StringRef field, llvm::StringRef value,
                                     double unit) const;
-  /// A whole number, of at most 2^50; also written as "4096.000".
+  /// A whole number, of at most kMaxTensorBytes; also written as "4096.000".
   llvm::FailureOr<int64_t> readBytes(llvm::StringRef field,
                                      llvm::StringRef value) const;
   /// The same, of f32 values.

@@ -84,6 +84,8 @@ FailureOr<plan::Calibration> commsched::readCalibrations(MLIRContext *context, A
           plan::Calibration calibration;
           if (std::string error = plan::ReadCalibration(text, &calibration); !error.empty())
             return error;
+          for (std::string &doubt : calibration.doubts)
+            doubt = "'" + file + "': " + doubt;
           if (&file != files.begin())
             return all.Add(calibration);
           all = std::move(calibration);

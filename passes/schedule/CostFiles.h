@@ -50,7 +50,7 @@ struct MeasuredProcess {
 llvm::FailureOr<std::vector<MeasuredProcess>>
 readProfiles(mlir::MLIRContext *context, llvm::ArrayRef<std::string> files, llvm::StringRef module);
 
-/// What all files have together; they must be of one module.
+/// What all files have together; they must be of one module. Doubts name the file.
 llvm::FailureOr<plan::Calibration> readCalibrations(mlir::MLIRContext *context,
                                                     llvm::ArrayRef<std::string> files);
 

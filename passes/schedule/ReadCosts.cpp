@@ -145,12 +145,16 @@ LogicalResult CostReader::readCalibrations(ArrayRef<std::string> files, bool kno
   if (cluster->getDevice().getKind() == cs::DeviceKind::cuda)
     calibration->slowdown_percents.clear();
   knowsSlowdown = !calibration->slowdown_percents.empty();
+  const DictionaryAttr before = (*cluster)->getAttrDictionary();
   if (auto link = plan::CalibratedLink::Of(*calibration))
     setLinks(*cluster, *link, calibration->slowdown_percents);
   if (auto copies = plan::CopiesOf(*calibration))
     setCopies(*cluster, *copies);
   if (calibration->nccl_ranks != 0)
     setNccl(*cluster, plan::NcclTimes(calibration->nccl));
+  // A pipeline may read a file twice: that is said once.
+  if (std::string doubt = calibration->Doubt(); !doubt.empty() && (*cluster)->getAttrDictionary() != before)
+    emitWarning(UnknownLoc::get(module.getContext())) << doubt;
   return success();
 }
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
+import warnings
 from typing import Any, Mapping, Optional, Tuple, Union
 
 from .arguments import as_float, check_integer, check_number, check_path, check_switch, is_integer, shown
@@ -141,7 +142,10 @@ def simulate(plan: Union[bytes, str, os.PathLike, object], *, steps: Optional[in
     answer = lib.cs_simulate(data, len(data), os.fsencode("\n".join(lines)))
     if answer is None:
         raise RuntimeFailure(lib.cs_last_error().decode(errors="replace"))
-    return _from_json(json.loads(answer))
+    found = json.loads(answer)
+    for warning in found["warnings"]:
+        warnings.warn(warning, stacklevel=2)
+    return _from_json(found)
 
 
 def _plain(value: Any) -> str:

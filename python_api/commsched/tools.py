@@ -11,6 +11,7 @@ import re
 import shutil
 import signal
 import subprocess
+import warnings
 from typing import Any, Optional, Sequence
 
 from .errors import RefusedProgram, ToolError, of_file
@@ -71,7 +72,21 @@ def _run(command: list[str], data: bytes, folder: Optional[str] = None) -> bytes
     done = call(command, input=data, cwd=folder)
     if done.returncode != 0:
         raise ToolError(failure(command, done))
+    _pass_on(done.stderr.decode(errors="replace"))
     return done.stdout
+
+
+# Without where it is in the module, whose name no user knows.
+_WARNING = re.compile(r"^(?:<\w+>(?::\d+)+: )?(.*:\d+:\d+: )?warning: (.*)$", re.M)
+
+
+def _pass_on(said: str) -> None:
+    """What a tool that has succeeded warns of, in Python's way: each line once. Of a job's ranks, which all call it, rank 0 does."""
+    from .job import current
+    for place, text in _WARNING.findall(said):
+        job = current()
+        if job is None or job.rank == 0:
+            warnings.warn(f"{place}{text}", stacklevel=2)
 
 
 def libdevice() -> str | None:

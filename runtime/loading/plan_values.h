@@ -13,13 +13,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ops/registry.h"
+#include "plan/limits.h"
 #include "plan/plan.pb.h"
 #include "runtime/program/program.h"
 
 namespace commsched::runtime {
 
-// No tensor and no arena is larger, so that sums of sizes do not overflow.
-inline constexpr uint64_t kMaxPlanBytes = uint64_t{1} << 46;
+// No tensor and no arena is larger.
+inline constexpr uint64_t kMaxPlanBytes = kMaxTensorBytes;
 
 // The error that the part `where` of the plan is wrong in the way `what`.
 absl::Status BadPlan(const std::string &where, absl::string_view what);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "plan/cluster_copies.h"
 #include "plan/cluster_nccl.h"
+#include "plan/link_doubt.h"
 #include "plan/nccl_tests_log.h"
 #include "plan/profile.h"
 
@@ -25,6 +26,30 @@ absl::StatusOr<plan::Calibration> CalibrationOf(const plan::Plan &plan, int work
                                    !options.nccl_tests.empty());
   if (!error.empty()) return absl::InvalidArgumentError(absl::StrCat("calibration ", error));
   return calibration;
+}
+
+std::vector<std::string> DoubtsOf(const plan::Calibration &calibration, const SimulationOptions &options) {
+  std::vector<std::string> doubts;
+  const auto add = [&](std::string doubt) {
+    if (!doubt.empty()) doubts.push_back(std::move(doubt));
+  };
+  if (std::string doubt = calibration.Doubt(); !doubt.empty()) add(absl::StrCat("calibration ", doubt));
+  for (const auto &[rank, rate] : options.links) {
+    const std::string link = absl::StrCat("link of rank ", rank);
+    const auto rate_of = [&](absl::string_view way, double mbit_per_s) {
+      const std::string field = absl::StrCat(link, way);
+      add(plan::DoubtRate(field, mbit_per_s, "Mbit/s", 1e6));
+    };
+    if (rate.up_mbit_per_s == rate.down_mbit_per_s) {
+      rate_of("", rate.up_mbit_per_s);
+    } else {
+      rate_of(", sending,", rate.up_mbit_per_s);
+      rate_of(", receiving,", rate.down_mbit_per_s);
+    }
+  }
+  if (options.latency_ns) add(plan::DoubtTime("latency_ns of links", *options.latency_ns));
+  if (options.overhead_ns) add(plan::DoubtTime("overhead_ns of links", *options.overhead_ns));
+  return doubts;
 }
 
 plan::Cluster ClusterOf(const plan::Cluster &cluster, const plan::Calibration &calibration) {

@@ -28,6 +28,9 @@ struct LinkCosts {
 
 // That of the options, if they have one: of the plan's program, and of as many ranks as `workers` where it says what
 // NCCL takes. Else one that has measured nothing.
+// What of these numbers is taken, but as no link has it: SimulationResult::warnings.
+std::vector<std::string> DoubtsOf(const plan::Calibration &calibration, const SimulationOptions &options);
+
 absl::StatusOr<plan::Calibration> CalibrationOf(const plan::Plan &plan, int workers, const SimulationOptions &options);
 
 // The plan's cluster, with what the calibration has measured in it: as --read-costs writes it into a module, of as many

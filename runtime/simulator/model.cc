@@ -262,6 +262,7 @@ absl::StatusOr<Model> MakeModel(const PlanImage &image,
           "link must be of a rank below ", ends, ", got: ", rank));
   absl::StatusOr<plan::Calibration> calibration = CalibrationOf(image.plan(), model.workers, options);
   if (!calibration.ok()) return calibration.status();
+  model.warnings = DoubtsOf(*calibration, options);
   model.link = LinkCostsOf(image.plan().cluster(), *calibration, options);
   if (absl::Status s = CheckTimes(model.link); !s.ok()) return s;
   absl::StatusOr<MeasuredCosts> measured = ReadProfile(image.plan(), options);

@@ -79,6 +79,7 @@ struct Model {
   std::vector<RankClass> server_links;
   uint64_t period_ns = 0, bound_ns = 0, any_order_bound_ns = 0;
   std::string bound_assumes;
+  std::vector<std::string> warnings;  // as SimulationResult has them
 };
 
 absl::StatusOr<Model> MakeModel(const PlanImage &image,

@@ -290,6 +290,7 @@ SimulationResult Simulation::Result() {
   result.plan_bound_ns = model_.bound_ns;
   result.plan_any_order_bound_ns = model_.any_order_bound_ns;
   result.plan_bound_assumes = model_.bound_assumes;
+  result.warnings = model_.warnings;
   return result;
 }
 

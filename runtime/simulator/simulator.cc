@@ -229,6 +229,8 @@ std::string SimulationJson(const SimulationResult &r) {
                   JsonNumber(r.seconds), ",\"ends_ns\":[");
   for (size_t i = 0; i < r.ends_ns.size(); ++i)
     absl::StrAppend(&out, i == 0 ? "" : ",", JsonNumber(r.ends_ns[i]));
+  out += "],\"warnings\":[";
+  for (size_t i = 0; i < r.warnings.size(); ++i) absl::StrAppend(&out, i == 0 ? "" : ",", JsonQuote(r.warnings[i]));
   out += "],\n\"ranks\":[";
   const auto link = [&](const char *name, const LinkUse &use) {
     absl::StrAppend(&out, ",\"", name, "\":{\"mbit_per_s\":", JsonNumber(use.mbit_per_s),

@@ -118,6 +118,8 @@ struct SimulationResult {
   // What the plan says of itself; 0: nothing.
   uint64_t plan_period_ns = 0, plan_bound_ns = 0, plan_any_order_bound_ns = 0;
   std::string plan_bound_assumes;  // of costs, for people
+  // One line each: what was taken, though it is hardly meant. Begins with "calibration ", if it is of that.
+  std::vector<std::string> warnings;
 };
 
 // Errors name the option, rank or instruction: kInvalidArgument for options that

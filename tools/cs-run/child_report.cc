@@ -19,6 +19,17 @@ struct Head {
   int64_t code;
 };
 
+// The empty string and code 0 if there is none.
+std::string Read(int fd, Head *head) {
+  *head = {};
+  struct stat about;
+  if (!HasReport(fd) || fstat(fd, &about) != 0) return "";
+  std::string bytes(size_t(about.st_size), '\0');
+  if (pread(fd, bytes.data(), bytes.size(), 0) != about.st_size) return "";
+  std::memcpy(head, bytes.data(), sizeof(*head));
+  return bytes.substr(sizeof(*head));
+}
+
 }  // namespace
 
 int64_t Now() {
@@ -55,17 +66,20 @@ bool NeedsNobody(int fd) {
   return fstat(fd, &about) == 0 && about.st_size == 1;
 }
 
+bool WriteResult(int fd, absl::string_view result) { return WriteReport(fd, absl::StatusCode::kOk, result); }
+
 absl::Status ReadReport(int fd, int64_t *time) {
-  struct stat about;
-  if (!HasReport(fd) || fstat(fd, &about) != 0) return absl::OkStatus();
-  std::string bytes(size_t(about.st_size), '\0');
-  if (pread(fd, bytes.data(), bytes.size(), 0) != about.st_size)
-    return absl::OkStatus();
   Head head;
-  std::memcpy(&head, bytes.data(), sizeof(head));
+  const std::string text = Read(fd, &head);
+  if (head.code == 0) return absl::OkStatus();
   *time = head.time;
-  return absl::Status(static_cast<absl::StatusCode>(head.code),
-                      absl::string_view(bytes).substr(sizeof(head)));
+  return absl::Status(static_cast<absl::StatusCode>(head.code), text);
+}
+
+std::string ReadResult(int fd) {
+  Head head;
+  std::string text = Read(fd, &head);
+  return head.code == 0 ? text : "";
 }
 
 }  // namespace commsched::run

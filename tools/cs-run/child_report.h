@@ -8,6 +8,7 @@
 #define COMMSCHED_TOOLS_CS_RUN_CHILD_REPORT_H
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -25,6 +26,9 @@ int MakeReportFile();
 bool WriteReport(int fd, const absl::Status &status);
 // The same where nothing may be allocated.
 bool WriteReport(int fd, absl::StatusCode code, absl::string_view message);
+// Of a child that has ended well, in the place of an error: what its parent wants to know. Else the empty string.
+bool WriteResult(int fd, absl::string_view result);
+std::string ReadResult(int fd);
 // In the parent, at any time.
 bool HasReport(int fd);
 // Says that the process needs no other any more, and has files to write; a report may still follow.

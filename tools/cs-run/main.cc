@@ -147,7 +147,7 @@ absl::Status RunTrainers(const Options &options, const absl::Status &files,
                          std::shared_ptr<const runtime::PlanImage> image,
                          runtime::TraceRecorder *trace,
                          runtime::ProfileRecorder *profile, Running *running,
-                         int *stopped) {
+                         int *stopped, std::string *at_end) {
   runtime::SessionOptions session_options;
   session_options.deadline = options.deadline;
   session_options.emulate = options.emulate;
@@ -199,6 +199,7 @@ absl::Status RunTrainers(const Options &options, const absl::Status &files,
     SignLaunch(options);
   });
   if (status.ok() && !*kept) WarnOfNoneKept(options);
+  if (status.ok() && Replans(options)) *at_end = Page::AtEnd((*session)->image());
   // Before the peers can see that this rank is gone.
   if (!status.ok() && options.spawned) WriteReport(options.report, status);
   running->Finish();
@@ -210,10 +211,11 @@ absl::Status RunTrainers(const Options &options, const absl::Status &files,
   return status;
 }
 
-// `files`: why it cannot take part. `stopped` becomes the signal that has ended it.
+// `files`: why it cannot take part. `stopped` becomes the signal that has ended it, `at_end`, where the plan may change,
+// what Page::Ended() takes.
 absl::Status RunHere(const Options &options, const absl::Status &files,
                      std::shared_ptr<const runtime::PlanImage> image, Signals *signals,
-                     int *stopped) {
+                     int *stopped, std::string *at_end) {
   Running &running = signals->running();
   runtime::TraceRecorder recorder(
       options.trace_origin == 0
@@ -234,7 +236,7 @@ absl::Status RunHere(const Options &options, const absl::Status &files,
                       if (end) end(absl::AbortedError(EndedBy(spawned ? SIGTERM : s)));
                     });
                   })
-          : RunTrainers(options, files, std::move(image), trace, profile, &running, stopped);
+          : RunTrainers(options, files, std::move(image), trace, profile, &running, stopped, at_end);
   running.Finish();
   if (!status.ok() && options.spawned) WriteReport(options.report, status);
   // A trace of what went wrong is worth as much as one of what did not; not of what never began.
@@ -254,6 +256,8 @@ absl::Status RunHere(const Options &options, const absl::Status &files,
     if (!status.ok() && options.spawned) WriteReport(options.report, status);
   }
   if (*stopped == 0 && !options.spawned) *stopped = signals->received();
+  // Behind all that may go wrong: it takes the place of an error.
+  if (status.ok() && options.spawned && options.rank == 0 && !at_end->empty()) WriteResult(options.report, *at_end);
   return status;
 }
 
@@ -337,16 +341,20 @@ int Main(const std::vector<std::string> &arguments) {
     if (servers == 0) image = absl::CancelledError("");  // the memory is not needed here
     if (servers != 0)
       if (absl::Status s = PrepareJobCheckpoints(**image, &*options); !s.ok()) return fail(s);
-    int ended = Spawn(*options, WithoutSpawn(arguments), trainers, servers, connected);
+    std::string at_end;
+    int ended = Spawn(*options, WithoutSpawn(arguments), trainers, servers, connected, &at_end);
     if (servers != 0) TidyJobCheckpoints(*options, **image);
-    if (ended == 0 && page)
-      if (absl::Status s = page->Write(options->predicted, options->trace, options->page);
-          !s.ok())
-        return fail(s);
+    if (ended == 0 && page) {
+      absl::Status written = at_end.empty() ? absl::OkStatus() : page->Ended(*options, at_end);
+      if (written.ok()) written = page->Write(options->predicted, options->trace, options->page);
+      if (!written.ok()) return fail(written);
+    }
     return ended;
   }
   int stopped = 0;
-  absl::Status status = RunHere(*options, files, *std::move(image), &*signals, &stopped);
+  std::string at_end;
+  absl::Status status = RunHere(*options, files, *std::move(image), &*signals, &stopped, &at_end);
+  if (status.ok() && stopped == 0 && page && !at_end.empty()) status = page->Ended(*options, at_end);
   if (status.ok() && stopped == 0 && page)
     status = page->Write(options->predicted, OwnPath(*options, options->trace),
                          OwnPath(*options, options->page));

@@ -2,10 +2,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tools/cs-run/page.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <utility>
+#include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/string_view.h"
 #include "report/Document.h"
 #include "runtime/base/files.h"
@@ -41,15 +46,48 @@ bool Has(const report::Document &document, report::Period::Kind kind) {
 }  // namespace
 
 Page::Page(const Options &options, const runtime::PlanImage &image)
-    : steps_(options.report_steps) {
-  const plan::Plan &plan = image.plan();
-  document_.title = std::string(FileName(options.plan));
+    : steps_(options.report_steps), servers_(int(image.servers().servers.size())) {
+  SayPlan(options.plan, image.plan());
+}
+
+std::string Page::AtEnd(const runtime::PlanImage &image) {
+  plan::Plan said;
+  said.set_module_name(image.plan().module_name());
+  *said.mutable_cluster() = image.plan().cluster();
+  for (const plan::Function &function : image.plan().functions()) {
+    if (!function.is_step()) continue;
+    plan::Function &step = *said.add_functions();
+    step.set_is_step(true);
+    *step.mutable_schedule() = function.schedule();
+  }
+  return absl::StrCat(image.digest(), " ", said.SerializeAsString());
+}
+
+absl::Status Page::Ended(const Options &options, const std::string &at_end) {
+  const std::pair<absl::string_view, absl::string_view> parts = absl::StrSplit(at_end, absl::MaxSplits(' ', 1));
+  uint64_t digest = 0;
+  plan::Plan said;
+  if (!absl::SimpleAtoi(parts.first, &digest) || !said.ParseFromString(std::string(parts.second)))
+    return absl::InternalError("it is not known with what plan the run has ended");
+  std::vector<std::string> files = options.tune;
+  files.insert(files.begin(), options.plan);
+  const auto is_it = [&](const std::string &path) {
+    auto known = runtime::PlanImage::LoadFile(path);
+    return known.ok() && (*known)->digest() == digest;
+  };
+  const auto file = std::find_if(files.begin(), files.end(), is_it);
+  document_.facts.clear();
+  SayPlan(file != files.end() ? *file : absl::StrCat(options.plan, ", replaced in the run"), said);
+  return absl::OkStatus();
+}
+
+void Page::SayPlan(const std::string &file, const plan::Plan &plan) {
+  document_.title = std::string(FileName(file));
   auto &facts = document_.facts;
-  facts.emplace_back("plan", options.plan);
+  facts.emplace_back("plan", file);
   if (!plan.module_name().empty()) facts.emplace_back("program", plan.module_name());
   facts.emplace_back("nodes", absl::StrCat(plan.cluster().nodes()));
-  if (int servers = int(image.servers().servers.size()); servers != 0)
-    facts.emplace_back("parameter servers", absl::StrCat(servers));
+  if (servers_ != 0) facts.emplace_back("parameter servers", absl::StrCat(servers_));
   facts.emplace_back("devices of a node", absl::StrCat(plan.cluster().devices()));
   facts.emplace_back(
       "link between nodes, in the plan",

@@ -21,6 +21,11 @@ class Page {
   // Takes what it says of the plan, which need not stay.
   Page(const Options &options, const runtime::PlanImage &image);
 
+  // Of a run whose plan may change: what the page says of `image`, the plan that it has at its end. As text that Ended()
+  // takes, in another process too.
+  static std::string AtEnd(const runtime::PlanImage &image);
+  absl::Status Ended(const Options &options, const std::string &at_end);
+
   // Adds what the simulator predicts for a step, as it is and if things were
   // different. `simulation`: as --simulate ran it.
   absl::Status Simulate(const runtime::PlanImage &image,
@@ -31,11 +36,13 @@ class Page {
                      const std::string &path) const;
 
  private:
+  void SayPlan(const std::string &file, const plan::Plan &plan);
   // The timelines of the document.
   absl::Status ReadTraces(const std::string &predicted, const std::string &measured,
                           report::Document *document) const;
 
   const uint64_t steps_;  // that are shown; 0: all
+  const int servers_;
   report::Document document_;
   std::string policy_;
   uint64_t period_ns_ = 0, bound_ns_ = 0;  // that the plan knows; 0: not

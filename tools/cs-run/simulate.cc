@@ -37,13 +37,12 @@ absl::Status ReadText(const std::string &path, const char *option, std::string *
   return absl::OkStatus();
 }
 
-// Names the file that an error is about: Simulate() has only what is in it.
-absl::Status OfFile(const Options &o, const absl::Status &status) {
+// Names the file that an error or a warning is about: Simulate() has only what is in it.
+std::string OfFile(const Options &o, absl::string_view said) {
   for (const auto &[begin, path] : {std::pair("profile ", &o.read_profile), std::pair("calibration ", &o.read_calibration),
                                     std::pair("log of nccl-tests", &o.read_nccl_tests)})
-    if (!path->empty() && absl::StartsWith(status.message(), begin))
-      return absl::Status(status.code(), absl::StrCat(*path, ": ", status.message()));
-  return status;
+    if (!path->empty() && absl::StartsWith(said, begin)) return absl::StrCat(*path, ": ", said);
+  return std::string(said);
 }
 
 }  // namespace
@@ -108,7 +107,9 @@ absl::Status RunSimulation(const Options &o, const runtime::PlanImage &image) {
   runtime::TraceRecorder trace{runtime::Clock::time_point()};
   if (!o.trace.empty()) simulation.trace = &trace;
   auto result = runtime::Simulate(image, simulation);
-  if (!result.ok()) return OfFile(o, result.status());
+  if (!result.ok()) return absl::Status(result.status().code(), OfFile(o, result.status().message()));
+  for (const std::string &warning : result->warnings)
+    std::fprintf(stderr, "cs-run: warning: %s\n", OfFile(o, warning).c_str());
   std::fputs(runtime::SimulationText(*result).c_str(), stdout);
   if (!o.metrics_json.empty())
     status = runtime::WriteFileAtomically(o.metrics_json, {SimulationJson(*result)});

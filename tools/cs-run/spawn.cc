@@ -149,6 +149,8 @@ class Cluster {
     if (stop_file_ >= 0) close(stop_file_);
   }
 
+  std::string ResultOfRank0() const { return children_[0].report < 0 ? "" : ReadResult(children_[0].report); }
+
   int Run() {
     // Signals are taken by sigtimedwait below.
     sigset_t signals;
@@ -398,8 +400,11 @@ void Cluster::Watch(const sigset_t &signals) {
 }  // namespace
 
 int Spawn(const Options &options, const std::vector<std::string> &arguments,
-          int ranks, int servers, bool connected) {
-  return Cluster(options, arguments, ranks, servers, connected).Run();
+          int ranks, int servers, bool connected, std::string *at_end) {
+  Cluster cluster(options, arguments, ranks, servers, connected);
+  const int ended = cluster.Run();
+  *at_end = cluster.ResultOfRank0();
+  return ended;
 }
 
 }  // namespace commsched::run

@@ -17,10 +17,10 @@ namespace commsched::run {
 // them. Rank 0 writes to this process's output. If a process fails, the others get
 // two seconds to end by themselves and are then ended; what the failure came from
 // is written to standard error, once. The processes' traces become one. Returns the
-// exit status: 0 if all ended with 0. No process is left over, even if this one is
+// exit status: 0 if all ended with 0; `at_end` becomes what rank 0 has left (WriteResult). No process is left over, even if this one is
 // killed.
 int Spawn(const Options &options, const std::vector<std::string> &arguments,
-          int ranks, int servers, bool connected);
+          int ranks, int servers, bool connected, std::string *at_end);
 
 }  // namespace commsched::run
 

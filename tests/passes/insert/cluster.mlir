@@ -7,6 +7,14 @@
 // RUN: not cs-opt --insert-dist-comm=cluster=%S/Inputs/none.mlir %s 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not cs-opt --insert-dist-comm=cluster=%S/Inputs/zero.mlir %s 2>&1 | FileCheck %s --check-prefix=ZERO
 
+// Numbers that no link has are taken, with a warning: they are in another unit, most likely.
+// RUN: sed -e 's/mbit_per_s = [0-9]*/mbit_per_s = 957000000/' -e 's/gb_per_s = 20/gb_per_s = 21/' %S/Inputs/lab.mlir > %t.bits.mlir
+// RUN: cs-opt --insert-dist-comm=cluster=%t.bits.mlir %s -o /dev/null 2>&1 | FileCheck %s --check-prefix=UNIT
+// RUN: sed 's/mbit_per_s = [0-9]*/mbit_per_s = 64000000/' %S/Inputs/lab.mlir > %t.nvlink.mlir
+// RUN: cs-opt --insert-dist-comm=cluster=%t.nvlink.mlir %s -o /dev/null 2>&1 | count 0
+// UNIT: bits.mlir:{{.*}}: warning: cluster @lab{{.*}}: in{{tra|ter}}: mbit_per_s is in Mbit/s, of which links have 1 to 100000000, got: 957000000
+// UNIT-NOT: error
+
 // The number of nodes follows from the batch.
 // DEFAULT: remark: [Passed] cluster | {{.*}}no cs.cluster given: assuming @default of 3 nodes with 1 cpu of 40 gflop/s each, linked at 1000 mbit/s with 50000 ns latency
 // DEFAULT: cs.cluster @default nodes = 3 devices = 1 device = <kind = cpu, gflops = 40, gb_per_s = 20>

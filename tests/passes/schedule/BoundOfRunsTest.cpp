@@ -4,13 +4,16 @@
 // Bounds of problems that say what may be otherwise in a run: costs that it hides, ops that lose time to it or run
 // elsewhere, nodes that do not wait for each other. No such run is below them.
 
+#include "passes/schedule/solver/Order.h"
 #include "tests/cases.h"
 #include "tests/passes/schedule/BoundCases.h"
 #include "tests/passes/schedule/RandomProblem.h"
 
 #include "gtest/gtest.h"
 
+#include <algorithm>
 #include <map>
+#include <utility>
 
 namespace commsched::schedule {
 namespace {
@@ -107,6 +110,48 @@ TEST(BoundOfRunsTest, IsNeverAboveTheBest) {
   RecordProperty("reached", std::to_string(reached / kCount));
 }
 
+/// Nanoseconds that must pass in a step of nodes that are not in step, counted for each stream and link by itself, and how much less
+/// a bound may say, as whole bytes and nanoseconds are left out of each stage.
+std::pair<double, double> leastOfNodesApart(const Problem &problem, int64_t steps) {
+  double most = 0, slack = 0;
+  for (unsigned stream = 0; stream < problem.streams; ++stream) {
+    Time sum = 0;
+    for (const Op &op : problem.ops)
+      sum += op.stream == stream ? op.duration - op.shared : 0;
+    most = std::max(most, static_cast<double>(sum));
+  }
+  for (unsigned link = 0; link < problem.links.size(); ++link) {
+    const double perByte = 1e9 / static_cast<double>(problem.links[link].bytesPerSecond);
+    double sum = 0;
+    std::map<unsigned, bool> kinds;
+    for (const Communication &communication : problem.communications) {
+      const bool isFirst = kinds.emplace(communication.kind, true).second;
+      for (const Stage &stage : communication.stages) {
+        if (stage.link != link)
+          continue;
+        sum += static_cast<double>(stage.bytes - stage.avoidableBytes) * perByte;
+        sum += isFirst ? static_cast<double>(stage.overhead - stage.avoidableOverhead) : 0;
+        slack += perByte + 1;
+      }
+    }
+    most = std::max(most, sum / static_cast<double>(steps));
+  }
+  return {most, steps > 1 ? slack : 0};
+}
+
+/// The same problem of which all that is avoidable, or shared, is gone.
+Problem withNothingAvoidable(Problem problem) {
+  for (Op &op : problem.ops)
+    op.duration -= std::exchange(op.shared, 0);
+  for (Communication &communication : problem.communications)
+    for (Stage &stage : communication.stages) {
+      stage.overhead -= std::exchange(stage.avoidableOverhead, 0);
+      stage.latency -= std::exchange(stage.avoidableLatency, 0);
+      stage.bytes -= std::exchange(stage.avoidableBytes, 0);
+    }
+  return problem;
+}
+
 // The same with schedules of messages, of which a part of the overhead is avoidable.
 TEST(BoundOfRunsTest, IsNeverAboveASchedule) {
   Cases cases = casesOf(1000);
@@ -123,6 +168,13 @@ TEST(BoundOfRunsTest, IsNeverAboveASchedule) {
                                     random, /*allOverhead=*/false);
     double bound = boundOf(problem);
     lower += bound < boundOf(asGiven(problem));
+    // Nor lower than it need be: it is that of the same problem without what is avoidable.
+    ASSERT_GE(bound, leastOfNodesApart(problem, 1).first - kRounding) << "seed " << seed;
+    std::vector<Time> compute(problem.streams); // which loses what is shared, wherever
+    for (const Op &op : problem.ops)
+      compute[op.stream] += op.duration;
+    const auto busiest = static_cast<double>(*std::max_element(compute.begin(), compute.end()));
+    ASSERT_NEAR(bound, std::max(busiest, boundOf(withNothingAvoidable(problem))), kRounding) << "seed " << seed;
     for (int64_t slice : {1, 3, 20}) {
       Problem run = inARun(problem, random, /*allOverhead=*/false);
       ASSERT_EQ(check(run), std::nullopt) << "seed " << seed;
@@ -173,6 +225,9 @@ TEST(BoundOfRunsTest, IsNeverAboveARunOfNodesApart) {
     ASSERT_EQ(check(problem), std::nullopt) << "seed " << seed;
     const double bound = boundOf(problem);
     ASSERT_EQ(bound, boundOfAnyOrder(problem).period) << "seed " << seed;
+    const auto [least, slack] = leastOfNodesApart(problem, steps);
+    ASSERT_LE(bound, least + kRounding) << "seed " << seed;
+    ASSERT_GE(bound, least - slack - kRounding) << "seed " << seed;
     // Schedules are judged as if nodes were in step.
     ASSERT_EQ(boundOf(asGiven(problem)), boundOf([&] {
                 Problem together = asGiven(problem);

@@ -5,7 +5,9 @@
 // reference says that reads no file, or refuse it with the same line.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <optional>
 #include <random>
@@ -50,6 +52,7 @@ struct Read {
   int64_t mbit = 0, latency = 0, overhead = 0, copyRate = 0, copyLatency = 0;
   Numbers ncclBytes, ncclNs;
   Numbers fragments; ///< ns
+  std::string doubt; ///< what is taken, with a warning
   bool operator==(const Read &) const = default;
 };
 
@@ -83,8 +86,9 @@ protected:
       return {"no module"};
     Read read;
     ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
-      EXPECT_EQ(read.error, "") << "a second error: " << diagnostic.str();
-      read.error = diagnostic.str();
+      std::string &said = diagnostic.getSeverity() == DiagnosticSeverity::Warning ? read.doubt : read.error;
+      EXPECT_EQ(said, "") << "a second one: " << diagnostic.str();
+      said = diagnostic.str();
       return success();
     });
     ReadCostsOptions options;
@@ -97,6 +101,11 @@ protected:
       EXPECT_EQ(read.error.find('\n'), std::string::npos);
       read.error = read.error.substr(std::min(read.error.size(), begin.size()));
       return read;
+    }
+    const std::string begin = "'" + path + "': ";
+    if (!read.doubt.empty()) {
+      EXPECT_EQ(read.doubt.substr(0, begin.size()), begin);
+      read.doubt = read.doubt.substr(std::min(read.doubt.size(), begin.size()));
     }
     module->walk([&](cs::ClusterOp cluster) {
       cs::LinkAttr inter = cluster.getInter();
@@ -136,6 +145,11 @@ protected:
     auto calibration = runtime::simulator::CalibrationOf(plan.plan.proto(), int(program.nodes), options);
     if (!calibration.ok())
       return refused(calibration.status());
+    for (const std::string &doubt : runtime::simulator::DoubtsOf(*calibration, options)) {
+      EXPECT_EQ(read.doubt, "") << "a second one: " << doubt;
+      EXPECT_EQ(doubt.substr(0, 12), "calibration ");
+      read.doubt = doubt.substr(12);
+    }
     cluster = runtime::simulator::ClusterOf(cluster, *calibration);
     read.mbit = int64_t(cluster.inter_mbit_per_s());
     read.latency = int64_t(cluster.inter_latency_ns());
@@ -172,6 +186,18 @@ protected:
   MLIRContext context;
   const std::string path = ::testing::TempDir() + "cost_files_test." + std::to_string(getpid()) + ".json";
 };
+
+/// As an error has a number that JSON keeps as a double.
+std::string shown(int64_t number) {
+  char plain[64], scientific[64];
+  std::snprintf(plain, sizeof(plain), "%.0f", double(number));
+  for (int digits = 0; digits < 18; ++digits) {
+    std::snprintf(scientific, sizeof(scientific), "%.*e", digits, double(number));
+    if (std::strtod(scientific, nullptr) == double(number))
+      break;
+  }
+  return std::string(scientific).size() < std::string(plain).size() ? scientific : plain;
+}
 
 int64_t lowerMedian(Numbers values) {
   std::sort(values.begin(), values.end());
@@ -297,6 +323,61 @@ Read expected(const DrawnCalibration &d, int64_t *engine, int64_t *bare, int64_t
   return read;
 }
 
+/// Whether a number of it is as no link has it.
+bool isDoubted(const DrawnCalibration &d) {
+  auto odd = [](const DrawnCalibration::Link &link) { return link.rate < 1'000'000; };
+  auto slow = [](int64_t bytes) { return bytes < 125'000; };
+  return llvm::any_of(d.ofRanks, odd) || llvm::any_of(d.ofServers, odd) || llvm::any_of(d.toHost, slow) || llvm::any_of(d.toDevice, slow);
+}
+
+// Whatever a number's magnitude: what links have is taken without a word, what none has with a warning that names the link, the
+// number and its unit, and what cannot be is an error that does.
+TEST_F(CostFilesTest, NumbersInAnotherUnitAreDoubted) {
+  unsigned doubted = 0, real = 0, wrong = 0;
+  for (Cases cases = casesOf(600); cases.first < cases.end && !HasFailure(); ++cases.first) {
+    SCOPED_TRACE(cases.first);
+    std::mt19937_64 random(cases.first);
+    auto magnitude = [&](double least, double most) {
+      return int64_t(std::pow(10, least + (most - least) * (double(random() >> 11) * 0x1p-53)));
+    };
+    // Between radios of 1 Mbit/s and 8 Tbit/s, in bits or as many bytes; and anything.
+    const bool isReal = random() % 2;
+    int64_t rate = isReal ? magnitude(6, 12.9031) * (random() % 2 ? 8 : 1) : magnitude(0, 15.8);
+    int64_t latency = isReal ? magnitude(0, 9.7) : magnitude(0, 13.2);
+    if (!isReal && random() % 10 == 0)
+      rate = -rate;
+    const int64_t from = int64_t(random() % 4);
+    Object root = {text("format", "commsched calibration"), number("version", 1), text("module", "test"),
+                   list("links", {{text("from", "rank " + std::to_string(from)), number("latency_ns", latency), number("overhead_ns", 1), number("bits_per_s", rate)}}),
+                   list("exchanges", {}), list("compute", {})};
+    const bool rateIsWrong = rate < 1 || rate > (int64_t{1} << 50), timeIsWrong = latency > 3'600'000'000'000;
+    Read read = both(textOf(root), Program(), false, !rateIsWrong && !timeIsWrong);
+    const std::string link = "link from rank " + std::to_string(from) + ": ";
+    if (rateIsWrong || timeIsWrong) {
+      ++wrong;
+      // Of an object the latency is read first.
+      EXPECT_EQ(read.error, link + (timeIsWrong ? "\"latency_ns\" must be a whole number of 0 to 3600000000000, got: " : "\"bits_per_s\" must be a whole number of 1 to 1125899906842624, got: ") +
+                                (timeIsWrong ? shown(latency) : shown(rate)));
+      continue;
+    }
+    std::string expected;
+    if (rate < 1'000'000 || rate > 100'000'000'000'000)
+      expected = link + "bits_per_s is in bit/s, of which links have 1000000 to 100000000000000, got: " + std::to_string(rate);
+    if (latency > 10'000'000'000)
+      expected = expected.empty() ? link + "latency_ns is in ns, of which links have at most 10000000000, got: " + std::to_string(latency)
+                                  : expected + "; and 1 more such numbers";
+    EXPECT_EQ(read.doubt, expected);
+    doubted += !expected.empty();
+    real += isReal;
+    if (isReal) {
+      EXPECT_EQ(read.doubt, "");
+    }
+  }
+  EXPECT_GT(doubted, 100u);
+  EXPECT_GT(real, 200u);
+  EXPECT_GT(wrong, 50u);
+}
+
 TEST_F(CostFilesTest, CalibrationsAreReadAlike) {
   unsigned taken = 0, refused = 0, servers = 0;
   for (Cases cases = casesOf(400); cases.first < cases.end && !HasFailure(); ++cases.first) {
@@ -307,6 +388,8 @@ TEST_F(CostFilesTest, CalibrationsAreReadAlike) {
     if (!read.error.empty())
       continue;
     int64_t engine, latency, overhead;
+    const std::string doubt = std::exchange(read.doubt, "");
+    EXPECT_EQ(!doubt.empty(), isDoubted(d)) << doubt;
     EXPECT_EQ(read, expected(d, &engine, &latency, &overhead));
     servers += !d.ofServers.empty() && !d.rounds.empty();
     runtime::simulator::LinkCosts link;
@@ -347,6 +430,7 @@ TEST_F(CostFilesTest, WhatIsWrongWithACalibrationIsOneLine) {
     (read.error.empty() ? right : wrong) += 1;
     int64_t engine, latency, overhead;
     if (isRight && *isRight) {
+      read.doubt.clear(); // which CalibrationsAreReadAlike looks at
       EXPECT_EQ(read, expected(d, &engine, &latency, &overhead)) << text;
     }
   }

@@ -55,7 +55,7 @@
 
 // RUN: sed 's/"median_ns":20/"median_ns":"20 ns"/' %t/p.json > %t/number.json
 // RUN: not cs-opt --read-costs=profile=%t/number.json %t/m.mlir 2>&1 | FileCheck %s --check-prefix=NUMBER
-// NUMBER: error: '{{.*}}number.json': rank 0: "b": "median_ns" must be a whole number of 0 to 3600000000000
+// NUMBER: error: '{{.*}}number.json': rank 0: "b": "median_ns" must be a whole number of 0 to 3600000000000, got: "20 ns"
 
 // RUN: sed 's/"role":"worker"/"role":"server"/' %t/p.json > %t/server.json
 // RUN: not cs-opt --read-costs=profile=%t/server.json %t/m.mlir 2>&1 | FileCheck %s --check-prefix=SERVER
@@ -71,7 +71,14 @@
 
 // RUN: sed 's/"bits_per_s":8/"bits_per_s":0/' %t/c.json > %t/rate.json
 // RUN: not cs-opt --read-costs=calibration=%t/rate.json %t/m.mlir 2>&1 | FileCheck %s --check-prefix=RATE
-// RATE: error: '{{.*}}rate.json': link from rank 0: "bits_per_s" must be a whole number of 1 to
+// RATE: error: '{{.*}}rate.json': link from rank 0: "bits_per_s" must be a whole number of 1 to 1125899906842624, got: 0
+
+// In megabits, most likely: taken, with one warning, however often a pipeline reads the file.
+// RUN: cs-opt --read-costs=calibration=%t/c.json --read-costs=calibration=%t/c.json %t/m.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=UNIT
+// UNIT: warning: '{{.*}}c.json': link from rank 0: bits_per_s is in bit/s, of which links have 1000000 to 100000000000000, got: 8
+// UNIT-NOT: warning
+// RUN: sed 's/"bits_per_s":8/"bits_per_s":1000000/' %t/c.json > %t/radio.json
+// RUN: cs-opt --read-costs=calibration=%t/radio.json %t/m.mlir -o /dev/null 2>&1 | count 0
 
 // RUN: sed 's/{"from.*}//' %t/c.json > %t/empty.json
 // RUN: not cs-opt --read-costs=calibration=%t/empty.json %t/m.mlir 2>&1 | FileCheck %s --check-prefix=EMPTY
