@@ -11,7 +11,7 @@ import pytest
 from conftest import EXAMPLES, TIME_LIMIT, tool
 from test_schedules import POLICIES, compiled, expect_same, train
 
-DATA = ["--init", EXAMPLES / "digits.init.safetensors", "--batch", EXAMPLES / "digits.train.npz", "--steps", "2000"]
+DATA = ["--init", EXAMPLES / "digits.init.safetensors", "--batch", EXAMPLES / "digits.train.npz", "--steps", "800"]
 
 
 @pytest.fixture(scope="module")

@@ -113,7 +113,7 @@ def expect_same(one, other):
 @pytest.mark.parametrize("how", [[], ["--spawn"]])
 def test_plans_are_tried_and_values_are_the_same(tmp_path, seed, how):
     drawn = Drawn(tmp_path, seed)
-    epochs = ["--epochs", 500 if how else 1200]
+    epochs = ["--epochs", 300 if how else 1200]
     done = run(drawn.plan, *drawn.data, *how, *drawn.tune(), *epochs, "--save-params", tmp_path / "tuned")
     out = expect_success(done)
     said = TRIED.search(out)
@@ -128,7 +128,7 @@ def test_plans_are_tried_and_values_are_the_same(tmp_path, seed, how):
 def test_killed_while_plans_are_tried(tmp_path, cluster, seed):
     """One process of the job, which then ends, with an error and in time; or all. Then it goes on from its checkpoints."""
     drawn, saved = Drawn(tmp_path, seed), tmp_path / "saved"
-    epochs = ["--epochs", 800]
+    epochs = ["--epochs", 250]
     job = ["--spawn", drawn.plan, *drawn.data, *epochs, *drawn.tune(steps=20), "--checkpoint", saved, "--checkpoint-every", 10, "--resume", saved,
            "--save-params", tmp_path / "tuned"]
     process = cluster.start(*job, start_new_session=True)

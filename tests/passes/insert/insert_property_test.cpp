@@ -314,7 +314,7 @@ void check(func::FuncOp func, const Facts &facts, Expressions &expressions) {
 
 TEST_F(InsertProperty, RandomPrograms) {
   unsigned transformed = 0;
-  commsched::Cases cases = commsched::casesOf(900);
+  commsched::Cases cases = commsched::casesOf(400);
   for (unsigned seed = cases.first; seed < cases.end; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     std::string text = randomProgram(seed);
