@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How many random cases a property test tries (tests/cases.py for those of Python).
-// scripts/test.sh has a small budget; scripts/soak.sh gives other seeds and as many times
-// the cases as it likes, by COMMSCHED_TEST_SEED (default 0) and COMMSCHED_TEST_TIMES
+// A test names its budget; scripts/test.sh tries fewer, scripts/soak.sh gives other seeds and
+// more cases, by COMMSCHED_TEST_SEED (default 0) and COMMSCHED_TEST_TIMES
 // (default 1; less leaves one case at least).
 
 #ifndef COMMSCHED_TESTS_CASES_H
@@ -39,7 +39,6 @@ Number numberOfEnvironment(const char *name, Number otherwise, const char *must,
   std::_Exit(1);
 }
 
-// `budget` is that of scripts/test.sh.
 inline Cases casesOf(uint32_t budget) {
   const auto first = numberOfEnvironment<uint32_t>(
       "COMMSCHED_TEST_SEED", 0, "a whole number below 2^31", [](uint32_t seed) { return seed < uint32_t(1) << 31; });

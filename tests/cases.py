@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How many random cases a property test tries, as tests/cases.h for Python.
 
-A test names its budget in scripts/test.sh; COMMSCHED_TEST_SEED (default 0) gives others, and COMMSCHED_TEST_TIMES (default
-1) as many times as many: less than 1 leaves one case at least."""
+A test names its budget; COMMSCHED_TEST_SEED (default 0) gives others, and COMMSCHED_TEST_TIMES (default 1) as many times
+as many: less than 1 leaves one case at least. scripts/test.sh tries fewer, scripts/soak.sh more."""
 import os
 import re
 

@@ -22,7 +22,7 @@ TABLES = {"lax": sweep_lax.LAX, "nn": sweep_lax.NN, "random": sweep_lax.RANDOM, 
           "whole": sweep_numpy.WHOLE}
 CASES = {f"{table}.{name}": c for table, cases in TABLES.items() for name, c in cases.items()}
 REFUSED = [name for name, c in CASES.items() if c.refused]
-SIZE = 16  # cases in one program
+SIZE = 32  # cases in one program
 
 
 def groups():
