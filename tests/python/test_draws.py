@@ -165,8 +165,8 @@ DISTRIBUTIONS = {
 }
 
 
-@pytest.mark.parametrize("name", DISTRIBUTIONS)
-@pytest.mark.parametrize("counted", [False, True], ids=["whole", "counted"])
+# Each in one of the two ways to count, in the other one with the next seed.
+@pytest.mark.parametrize("name, counted", [(name, (FIRST + i) % 2 == 1) for i, name in enumerate(DISTRIBUTIONS)])
 def test_of_each_distribution(name, counted, monkeypatch):
     def of(n):
         return lambda key: DISTRIBUTIONS[name](key, n)
@@ -275,13 +275,17 @@ def noisy_if(more, of):
 @pytest.mark.parametrize("of", ["nothing else", "a key", "how many"])
 @pytest.mark.parametrize("parts", [2, 4, 8])
 def test_what_the_number_of_samples_decides_is_said(of, parts):
-    """Of 16 samples; parts have 8, 4 or 2, and twice as many is not always more than what decides."""
+    """Or refused, where gradients are certainly others. Of 16 samples; parts have 8, 4 or 2, and twice as many is not always more than what decides."""
     w, batches = data(2)
     for more in (1, 5, 12, 16):
         decided = N // parts <= more < N if of != "how many" else N // parts < more < N
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", commsched.MixedSamples)
-            commsched.transpile(noisy_if(more, of), w, random.key(1), *batches[0], batch=(2, 3), cluster=parts)
+            try:
+                commsched.transpile(noisy_if(more, of), w, random.key(1), *batches[0], batch=(2, 3), cluster=parts)
+            except commsched.FrontEndError as error:
+                assert decided and "test_draws.py:" in str(error) and "that their number decides" in str(error), more
+                continue
         texts = [str(c.message) for c in caught if "random numbers" in str(c.message)]
         assert len(texts) == decided, (more, texts)
         assert all("test_draws.py:" in t and "\n" not in t for t in texts), texts
