@@ -282,7 +282,7 @@ TEST(ArrivalsTest, EvaluatesAsNanosecondByNanosecond) {
       communication.tail = 0;
     early += evaluate(problem, schedule).period < evaluate(without, schedule).period;
   }
-  EXPECT_GE(early, cases.count() / 100); // it matters
+  EXPECT_GT(early, cases.count() < 400 ? 0 : cases.count() / 40); // it matters
 }
 
 TEST(ArrivalsTest, NoScheduleIsBelowTheBound) {

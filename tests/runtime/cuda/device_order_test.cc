@@ -191,8 +191,9 @@ TEST(DeviceOrder, TheSimulatorsIsThatOfTheStreams) {
       compared += order[size_t(r)].size();
     }
   }
-  EXPECT_GT(simulated, casesOf(60).count() / 4);
-  EXPECT_GT(compared, simulated * kSteps);
+  const size_t enough = casesOf(60).count() < 60 ? casesOf(60).count() / 4 : 20;
+  EXPECT_GT(simulated, enough);
+  EXPECT_GT(compared, enough * kSteps);
 }
 
 // ---- core::Calls ---------------------------------------------------------------------------------
@@ -267,7 +268,7 @@ TEST(DeviceOrder, ThatOfEmulationIsThatOfTheStreams) {
       of_plan += !same;
     }
   }
-  EXPECT_GT(most_urgent_first, cases_run / 8);
+  EXPECT_GT(most_urgent_first, cases_run / (casesOf(100).count() < 100 ? 8 : 4));
   EXPECT_GT(of_plan, 0u);
 }
 
