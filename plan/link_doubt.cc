@@ -10,7 +10,7 @@ namespace {
 std::string Text(double number) {
   char text[32];
   const auto end = std::to_chars(text, text + sizeof(text), number,
-                                 number < 1e15 ? std::chars_format::fixed : std::chars_format::general);
+                                 number >= 1e-6 && number < 1e15 ? std::chars_format::fixed : std::chars_format::general);
   return {text, end.ptr};
 }
 
