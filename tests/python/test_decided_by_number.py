@@ -3,6 +3,7 @@
 """Python of a step that asks for the number of samples and makes another step of more: where a part of the batch and the whole of it have one on either side, that is refused or warned of; and nothing
 is said where they have not, and one device trains the same. The reference is JAX alone on the whole batch, in 64 bits, and of the parts with their gradients averaged."""
 
+import itertools
 import os
 import warnings
 
@@ -142,7 +143,7 @@ def test_drawn_steps(parts):
 @pytest.mark.parametrize("parts", [1, 2, 4, 8])
 def test_what_is_not_said_trains_what_one_device_does(parts):
     rng, trained = np.random.default_rng([FIRST, parts, 1]), 0
-    for seed in range(COUNT):
+    for seed in itertools.takewhile(lambda seed: trained < COUNT // 2 + 1, range(100)):
         way, least, micro = str(rng.choice(WAYS)), int(rng.choice([1, N // parts, N + 1, *thresholds(parts)])), bool(rng.integers(2))
         options = {"strategy": commsched.ParameterServers(servers=2)} if rng.integers(2) else {}
         _, program = check(way, least, parts, micro, **options)
@@ -158,7 +159,7 @@ def test_what_is_not_said_trains_what_one_device_does(parts):
             np.testing.assert_allclose(program.params, wanted[0], rtol=1e-5, atol=1e-6, err_msg=str((way, least, parts, micro)))
             np.testing.assert_allclose(program.state[0], wanted[1], rtol=1e-5, atol=1e-6, err_msg=str((way, least, parts, micro)))
         trained += 1
-    assert trained
+    assert trained > COUNT // 2
 
 
 def test_micro_batches_are_looked_into():
