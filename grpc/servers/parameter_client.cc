@@ -21,6 +21,7 @@
 #include "grpc/servers/server_link.h"
 #include "runtime/base/status_util.h"
 #include "runtime/base/sync.h"
+#include "runtime/core/trainers.h"
 
 namespace commsched::transport {
 namespace {
@@ -169,12 +170,11 @@ absl::Status Client::Connect() {
   parameter::Join join;
   join.set_protocol_version(kParameterProtocol);
   join.set_plan_digest(options_.plan_digest);
-  join.set_run_digest(options_.run_digest);
+  join.set_run_digest(options_.gives_up.ok() ? options_.run_digest : runtime::core::Trainers::kAnyRun);
   join.set_trainers(options_.trainers);
   join.set_trainer(options_.trainer);
   join.set_servers(options_.servers.size());
-  std::random_device random;
-  join.set_session((uint64_t{random()} << 32 | random()) | 1);  // never 0
+  join.set_session(options_.session == 0 ? NewSession() : options_.session);
   for (size_t server = 0; server < options_.servers.size(); ++server) {
     join.set_server(server);
     const std::string &address = options_.servers[server];
@@ -202,14 +202,16 @@ absl::Status Client::Connect() {
     });
   ticker_ = std::thread([this] { TickLoop(); });
   // The links watch the deadline.
+  const bool gives_up = !options_.gives_up.ok();
   monitor_.Wait(Clock::time_point::max(), [&] {
-    return !failure().ok() ||
-           AllLinks([](const auto &link) { return link->welcomed(); });
+    return (!gives_up && !failure().ok()) ||
+           AllLinks([&](const auto &link) { return link->welcomed() || (gives_up && link->closed()); });
   });
-  if (failure().ok())
+  if (failure().ok() && !gives_up)
     if (absl::Status status = CheckSteps(); !status.ok()) Failed(status);
   MutexLock lock(&mu_);
   connecting_ = false;
+  if (gives_up) failure_ = options_.gives_up;
   return runtime::Unshared(failure_);
 }
 
@@ -306,6 +308,11 @@ void Client::Close() {
 }
 
 }  // namespace
+
+uint64_t NewSession() {
+  std::random_device random;
+  return (uint64_t{random()} << 32 | random()) | 1;  // never 0
+}
 
 absl::StatusOr<std::unique_ptr<runtime::ParameterClient>>
 ConnectParameterServers(ParameterClientOptions options) {

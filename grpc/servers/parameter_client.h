@@ -32,7 +32,12 @@ struct ParameterClientOptions {
   int trainer = 0;  // rank
   int trainers = 1;
   uint64_t plan_digest = 0;
-  uint64_t run_digest = 0;           // the same of all trainers
+  uint64_t run_digest = 0;  // the same of all trainers
+  // Of this process: the same where it connects again, as what its first connections left behind would be another's. 0: drawn.
+  uint64_t session = 0;
+  // Not OK: it comes only to say this to all servers that are there within the deadline, whatever data the others have, and
+  // fails with it.
+  absl::Status gives_up = {};
   std::vector<std::string> servers;  // addresses, as those listen on
   runtime::ServerOrder order;        // at first; see SetOrder
   SecurityOptions security;
@@ -53,6 +58,9 @@ struct ParameterClientOptions {
   // with; not for Abort and Close of this side.
   std::function<void(const absl::Status &)> on_failure = {};
 };
+
+// A session that no other process has.
+uint64_t NewSession();
 
 // Blocks until all servers have accepted this trainer. Errors, which name the
 // server by index and address: kInvalidArgument for options that make no sense,

@@ -259,6 +259,33 @@ TEST_F(ParameterServiceTest, AbortReachesTheOthersThroughEveryServer) {
     EXPECT_EQ(service->Wait().code(), absl::StatusCode::kAborted);
 }
 
+// Also where connections of before are there, or broke before the server had their last words.
+TEST_F(ParameterServiceTest, WhoGivesUpIsHeardByAllServers) {
+  for (const bool there : {true, false}) {
+    services_.clear();
+    servers_.clear();
+    Start(2, 2);
+    const uint64_t session = NewSession();
+    auto waiting = Connect(0, [](auto &options) { options.run_digest = 7; });
+    auto first = Connect(1, [&](auto &options) { options.session = session, options.run_digest = 7; });
+    ASSERT_TRUE(waiting.ok() && first.ok());
+    const absl::Status why = absl::AlreadyExistsError("it has other data");
+    for (const bool another : {true, false}) {
+      if (!there) services_[1]->Stop(absl::InternalError("the disk is on fire"));
+      const absl::Status said =
+          Connect(1, [&](auto &options) {
+            options.session = another ? 0 : session;
+            options.run_digest = 8;
+            options.gives_up = why;
+          }).status();
+      EXPECT_EQ(said, why);
+    }
+    EXPECT_THAT(std::string(services_[0]->Wait().message()), HasSubstr("trainer 1 gave up: it has other data"));
+    EXPECT_THAT(std::string(services_[1]->Wait().message()),
+                HasSubstr(there ? "trainer 1 gave up: it has other data" : "the disk is on fire"));
+  }
+}
+
 TEST_F(ParameterServiceTest, LeavingEarlyIsNotFinishing) {
   Start(1, 2);
   auto waiting = Connect(0);

@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "grpc/servers/parameter_client.h"
 #include "grpc/servers/parameter_service.h"
-#include "runtime/core/trainers.h"
 #include "runtime/servers/parameter_server.h"
 #include "runtime/session/job_files.h"
 #include "tools/cs-run/job_checkpoints.h"
@@ -76,7 +75,7 @@ runtime::ConnectServersFunction ServersConnector(
     const Options &options, const runtime::PlanImage &image, uint64_t run_digest) {
   const int trainers = image.nodes();
   const uint64_t digest = image.digest();
-  return [&options, trainers, digest, run_digest, order = image.servers().order](int rank)
+  return [&options, trainers, digest, run_digest, session = transport::NewSession(), order = image.servers().order](int rank)
              -> absl::StatusOr<std::unique_ptr<runtime::ParameterClient>> {
     auto security = Security(options);
     if (!security.ok()) return security.status();
@@ -85,6 +84,7 @@ runtime::ConnectServersFunction ServersConnector(
     client.trainers = trainers;
     client.plan_digest = digest;
     client.run_digest = run_digest;
+    client.session = session;
     client.servers = options.servers;
     client.order = order;
     client.security = *std::move(security);
@@ -94,10 +94,9 @@ runtime::ConnectServersFunction ServersConnector(
     auto connected = transport::ConnectParameterServers(client);
     if (connected.ok() || !HasOtherData(connected.status())) return connected;
     // The others would wait for it.
-    client.run_digest = runtime::core::Trainers::kAnyRun;
+    client.gives_up = connected.status();
     client.deadline = std::min(client.deadline, kToSay);
-    if (auto again = transport::ConnectParameterServers(std::move(client)); again.ok())
-      (*again)->Abort(connected.status());
+    transport::ConnectParameterServers(std::move(client)).IgnoreError();
     return connected.status();
   };
 }
