@@ -14,13 +14,12 @@ namespace commsched::plan {
 
 inline constexpr uint64_t kLargePacket = uint64_t{1} << 20;
 inline constexpr uint64_t kSmallPacket = uint64_t{64} << 10;
-// Nanoseconds that a packet may take. A large one takes longer below 2.1 Gbit/s.
-inline constexpr int64_t kSlowPacket = 4'000'000;
+// Nanoseconds that a packet may take. A large one takes longer below 4.2 Gbit/s. Each round of an urgent
+// all-reduce waits so long; with half of it processors that compute too gain nothing any more.
+inline constexpr int64_t kSlowPacket = 2'000'000;
 
 // By the nanoseconds that a large one takes: the largest power of two that takes no longer than
-// kSlowPacket, and no less than a small one. At 724 Mbit/s, with the processors that communicate
-// computing too, a step with packets of 64 KiB takes 4 % longer than with 256 KiB, which do as
-// well as 1 MiB.
+// kSlowPacket, and no less than a small one.
 constexpr uint64_t PacketBytes(int64_t took) {
   uint64_t bytes = kLargePacket;
   for (; bytes > kSmallPacket && took > kSlowPacket; took /= 2) bytes /= 2;

@@ -9,6 +9,7 @@ namespace commsched::transport {
 void SendQueue::Set(uint64_t bound) {
   bound_ = bound;
   looks_ = -kWindow / 4;
+  stopped_ = 0;
   bytes_ = busy_ = queues_ = 0;
 }
 
@@ -17,9 +18,16 @@ void SendQueue::Refused() {
   Set(0);
 }
 
+bool SendQueue::IsStopped(const SendLook &now) {
+  const bool hardly_waits = now.queue_s < std::max(kHardly, kHardlyOfWay * (now.queue_s + now.least_rtt_s));
+  const bool stopped = now.queue_s < kShort && now.limited_s > (hardly_waits ? kHeldUp : kStopped) * now.busy_s;
+  stopped_ = stopped ? stopped_ + 1 : 0;
+  return stopped && (hardly_waits || stopped_ >= kSure);
+}
+
 uint64_t SendQueue::Look(const SendLook &now) {
   if (state_ == State::kRefused || now.busy_s < kLeastBusy * kPeriod || now.bytes < kLeastBytes) return bound_;
-  if (state_ == State::kBounded && now.queue_s < kShort && now.limited_s > 0.2 * now.busy_s) {  // the link could take more
+  if (state_ == State::kBounded && IsStopped(now)) {
     Set(uint64_t(growth_ * double(bound_)));
     return bound_;
   }

@@ -46,11 +46,19 @@ class SendQueue {
  private:
   static constexpr double kLong = 5e-3, kShort = 0.4e-3, kWanted = 1e-3;  // waiting in queues
   static constexpr double kFaster = 2, kSlower = 1.25;                    // growth, until it was too much
-  static constexpr double kLeastBusy = 0.2;                               // of a period, else it says nothing
-  static constexpr int kWindow = 20;                                      // looks over which a bound is judged
-  static constexpr int kRest = 300, kMostRest = 9600;                     // looks; it doubles each time
+  // Of the time in which something was to be sent, that in which the bound was what stopped it: where packets hardly wait,
+  // for so long or such a part of what they are on their way, and elsewhere, in so many looks in a row. One look says little, and
+  // what is more than a link needs costs more of a step than it looks like: an urgent message waits for it in each round.
+  static constexpr double kHeldUp = 0.2, kHardly = 0.15e-3, kHardlyOfWay = 0.3;
+  static constexpr double kStopped = 0.5;
+  static constexpr int kSure = 3;
+  static constexpr double kLeastBusy = 0.2;            // of a period, else it says nothing
+  static constexpr int kWindow = 20;                   // looks over which a bound is judged
+  static constexpr int kRest = 300, kMostRest = 9600;  // looks; it doubles each time
 
   void Set(uint64_t bound);
+  // Whether the link could take more than the bound.
+  bool IsStopped(const SendLook &now);
 
   enum class State {
     kBounded,
@@ -62,6 +70,7 @@ class SendQueue {
   uint64_t bound_ = uint64_t(kLeastBytes);
   double growth_ = kFaster;
   double rate_ = 0;    // with the bound, before none is tried
+  int stopped_ = 0;    // looks in a row
   int until_ = kRest;  // looks until it is asked again whose the queue is
   int rest_ = kRest;
   // Since the bound has had its effect.

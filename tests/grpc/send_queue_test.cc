@@ -130,6 +130,28 @@ TEST(SendQueue, ALinkStaysBusyAndItsQueueShort) {
   });
 }
 
+// What one look says of a link that is busy swings: packets have hardly waited at that moment, and for a part of the time
+// the send buffer was full.
+TEST(SendQueue, ALinkThatIsBusyIsGivenNoMore) {
+  ForDrawnLinks([](const Drawn &drawn) {
+    constexpr double kBound = SendQueue::kLeastBytes;
+    std::mt19937_64 random(uint64_t(drawn.rate));
+    const auto part = [&](double least, double most) { return std::uniform_real_distribution<>(least, most)(random); };
+    const double base = 0.1 * kBound / drawn.rate, queue = kBound / drawn.rate - base;
+    if (queue < 0.35e-3 || queue > 4e-3) return;  // too short to mind; long enough for others to be asked for
+    SendQueue one;
+    for (int i = 0; i < 6000; ++i) {
+      const double busy = SendQueue::kPeriod * part(0.3, 1);
+      ASSERT_EQ(one.Look({.bytes = drawn.rate * busy,
+                          .busy_s = busy,
+                          .limited_s = busy * part(0, 0.45),
+                          .queue_s = queue * part(0.5, 1.5),
+                          .least_rtt_s = base}),
+                uint64_t(kBound));
+    }
+  });
+}
+
 TEST(SendQueue, AQueueOfOthersIsLeftToThem) {
   ForDrawnLinks([](const Drawn &drawn) {
     if (drawn.room < 6e-3) return;  // too short a queue to mind
