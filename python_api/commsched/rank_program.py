@@ -124,8 +124,9 @@ class RankProgram(Program):
     def _start(self, workers: int, replan: Any = None, stays: bool = True) -> Workers:
         # In the middle of a run another density begins: all ranks are behind the same step.
         own = self._workers_now()
-        if self._has_servers and own is not None and self.strategy.at(self._saved.steps + own.session.steps())[0] != own.of[1]:
-            self._settle()
+        if self._has_servers and own is not None:
+            if self.strategy.at(self._saved.steps + own.session.steps())[0] != own.of[1]:
+                self._settle()
         return super()._start(workers, replan, stays)
 
     def _settle(self) -> None:
