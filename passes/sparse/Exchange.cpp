@@ -303,13 +303,13 @@ LogicalResult Exchanger::run() {
   return success();
 }
 
-/// All ranks have the same moments then, but each its own as if it selected: the
-/// density of a parameter may change while a program is trained.
+/// All ranks have the same moments then, and must, or their parameters would drift apart. Where they
+/// have selected before, and each has its own, those of the mean are made of all (runtime/session/own_states.h).
 LogicalResult Exchanger::correctResult() {
   builder.setInsertionPointAfter(op);
   SelectionContext context = contextOf(placedType(op.getValue()).getTensor());
   FailureOr<Moments> moments =
-      states.keepMoments(options.rules.correction, "", placedType(op.getValue()));
+      states.keepMoments(options.rules.correction, ".mean", placedType(op.getValue()));
   if (failed(moments))
     return failure();
   SmallVector<Value> inputs{op.getResult()};

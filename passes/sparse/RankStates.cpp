@@ -114,6 +114,7 @@ static bool readsState(cs::FragmentOp fragment, llvm::function_ref<bool(StringRe
 
 bool sparse::readsMoments(cs::FragmentOp fragment, StringRef key) {
   return readsState(fragment, [&](StringRef name) {
+    name.consume_back(".mean");
     return name == (key + ".velocity").str() || name == (key + ".squares").str();
   });
 }

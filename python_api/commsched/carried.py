@@ -233,7 +233,8 @@ class CarriedStep(CompiledStep):
         """All that these workers have."""
         for steps in list(self._streams):
             steps.collect(own.session)
-        return Saved(self.slots(), self.steps, self.position, self._read_own(own))
+        # Without a place for what workers have of their own, it stays for the strategy that has one again.
+        return Saved(self.slots(), self.steps, self.position, self._read_own(own) or self._saved.own)
 
     def close(self) -> None:
         """Ends the workers; parameters and state are kept, what each worker has of its own included. If steps of theirs

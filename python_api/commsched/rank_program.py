@@ -103,6 +103,11 @@ class RankProgram(Program):
         """As Program.steps; with parameter servers, of the runs that have ended well."""
         return self._saved.steps if self._has_servers else super().steps
 
+    @property
+    def position(self) -> Any:
+        """As Program.position; with parameter servers, of the runs that have ended well."""
+        return self._saved.position if self._has_servers else super().position
+
     def _take(self, own: Workers) -> Saved:
         # What servers have is asked for when all ranks have ended a run.
         return self._saved if self._has_servers else super()._take(own)
@@ -116,14 +121,22 @@ class RankProgram(Program):
         own.saved = (self._saved, self.replans)
         self._end(own)
 
+    def _start(self, workers: int, replan: Any = None, stays: bool = True) -> Workers:
+        # In the middle of a run another density begins: all ranks are behind the same step.
+        own = self._workers_now()
+        if self._has_servers and own is not None:
+            if self.strategy.at(self._saved.steps + own.session.steps())[0] != own.of[1]:
+                self._settle()
+        return super()._start(workers, replan, stays)
+
     def _settle(self) -> None:
         """All ranks have ended a run: what the servers have come to is taken, and they end."""
         own = self._workers_now()
         if own is None:
             return
-        own.ending, steps = True, self._saved.steps + own.session.steps()
+        own.ending, steps, position = True, self._saved.steps + own.session.steps(), super().position
         values = collected(self._job, own.session, self._saved.values)
-        own.saved = (Saved(values, steps, self.position), self.replans)
+        own.saved = (Saved(values, steps, position, self._read_own(own) or self._saved.own), self.replans)
         self._end(own)
 
     def set_slots(self, values: Mapping[str, np.ndarray]) -> None:
@@ -251,7 +264,7 @@ class RankProgram(Program):
         return averaged(self._job, what, done) if self._has_servers else done
 
     def _together(self, begin: Callable[[], Iterable], what: str, stops: bool, follow: Callable[[Any], Iterable] = iter) -> list:
-        steps, self._inside = None, True
+        steps, self._inside, before = None, True, self._saved
         try:
             with self._job._signals() if stops else contextlib.nullcontext():
                 try:
@@ -262,6 +275,8 @@ class RankProgram(Program):
                         steps.finish()
         except BaseException as error:
             self._abandon(error)
+            if self._has_servers:  # of a run that has had several densities, none are left either
+                self._saved = before
             raise
         finally:
             self._inside = False

@@ -117,6 +117,9 @@ class Sparse:
                 raise FrontEndError(f"warm_up must be pairs of a density and a positive number of steps, got: {shown(phase)}")
             _density("density of warm_up", phase[0])
         own("warm_up", tuple((float(density), int(steps)) for density, steps in self.warm_up))
+        for (before, _), (density, _) in zip(self.warm_up, self.warm_up[1:]):
+            if before < 1 and density == 1:  # with which nothing is sent but whole gradients
+                raise FrontEndError(f"warm_up must not have a density of 1 behind one that leaves something unsent, got: {shown(self.warm_up)}")
         if self.momentum >= 1:
             raise FrontEndError(f"momentum must be at least 0 and below 1, got: {self.momentum}")
         if self.second_moment >= 1:

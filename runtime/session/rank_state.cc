@@ -14,6 +14,7 @@
 #include "ops/base/element.h"
 #include "runtime/data/sealed_file.h"
 #include "runtime/data/tensor_file.h"
+#include "runtime/session/own_states.h"
 
 namespace commsched::runtime {
 namespace {
@@ -52,19 +53,6 @@ absl::StatusOr<TensorFile> Read(const std::string &path, uint64_t step, int rank
   return file;
 }
 
-void Store(ops::Element element, double value, std::byte *target) {
-  if (element == ops::Element::kF64) {
-    std::memcpy(target, &value, 8);
-  } else if (element == ops::Element::kF32) {
-    float narrow = float(value);
-    std::memcpy(target, &narrow, 4);
-  } else {
-    uint16_t bits = element == ops::Element::kF16 ? ops::FloatToHalf(float(value))
-                                                  : ops::FloatToBFloat16(float(value));
-    std::memcpy(target, &bits, 2);
-  }
-}
-
 // The files of a rank, by their steps.
 std::map<uint64_t, fs::path> FilesOf(const std::string &path, int rank) {
   const fs::path whole(path);
@@ -85,59 +73,58 @@ std::map<uint64_t, fs::path> FilesOf(const std::string &path, int rank) {
   return files;
 }
 
-// Removes the slots that `file` does not have, if it need not have all.
-void DropMissing(const Program &program, const TensorFile &file, bool complete,
-                 std::vector<uint32_t> *slots) {
-  if (complete) return;
-  slots->erase(std::remove_if(slots->begin(), slots->end(),
-                              [&](uint32_t s) {
-                                return file.tensors.count(program.slots[s].name) == 0;
-                              }),
-               slots->end());
+// Sets a slot of the ranks here to the mean of what all ranks have saved.
+absl::Status SetToMean(Session *session, const std::vector<TensorFile> &files, uint32_t index,
+                       const OwnStates &states, bool complete) {
+  const SlotInfo &slot = session->program().slots[index];
+  std::vector<std::byte> value(slot.type.bytes);
+  // Integers have no mean, and may say something of the number of ranks: they begin at zero.
+  if (ops::IsFloat(slot.type.element)) {
+    std::vector<double> sum(size_t(slot.type.elements));
+    for (const TensorFile &file : files) {
+      auto own = states.ValueIn(file, slot, complete);
+      if (!own.ok()) return own.status();
+      if (!own->has_value()) return absl::OkStatus();
+      for (size_t e = 0; e < sum.size(); ++e) sum[e] += (**own)[e];
+    }
+    for (double &element : sum) element /= double(files.size());
+    StoreElements(slot.type.element, sum, value.data());
+  }
+  for (size_t r = 0; r < session->local_ranks(); ++r)
+    if (absl::Status s = session->executor(r).SetSlot(index, value); !s.ok()) return s;
+  return absl::OkStatus();
 }
 
-absl::Status LoadMean(Session *session, const std::string &path, uint64_t step,
-                      int saved_ranks, bool complete, const std::string &job) {
-  const Program &program = session->program();
-  std::vector<uint32_t> slots = SlotsOf(program);
-  auto first = Read(RankStatePath(path, step, 0), step, 0, saved_ranks, job);
-  if (!first.ok()) return first.status();
-  DropMissing(program, *first, complete, &slots);
-  // Integers have no mean, and may say something of the number of ranks.
-  for (uint32_t s : slots) {
-    if (ops::IsFloat(program.slots[s].type.element)) continue;
-    const std::vector<std::byte> zero(program.slots[s].type.bytes);
-    for (size_t r = 0; r < session->local_ranks(); ++r)
-      if (absl::Status status = session->executor(r).SetSlot(s, zero); !status.ok())
-        return status;
-  }
-  slots.erase(std::remove_if(slots.begin(), slots.end(),
-                             [&](uint32_t s) {
-                               return !ops::IsFloat(program.slots[s].type.element);
-                             }),
-              slots.end());
-  std::vector<std::vector<double>> sums;
-  for (uint32_t s : slots) sums.emplace_back(size_t(program.slots[s].type.elements));
-  for (int rank = 0; rank < saved_ranks; ++rank) {
-    auto file = Read(RankStatePath(path, step, rank), step, rank, saved_ranks, job);
+// The files of all ranks.
+absl::StatusOr<std::vector<TensorFile>> ReadAll(const std::string &path, uint64_t step, int ranks, const std::string &job) {
+  std::vector<TensorFile> files;
+  for (int rank = 0; rank < ranks; ++rank) {
+    auto file = Read(RankStatePath(path, step, rank), step, rank, ranks, job);
     if (!file.ok()) return file.status();
-    for (size_t i = 0; i < slots.size(); ++i) {
-      const SlotInfo &slot = program.slots[slots[i]];
-      auto tensor = file->Find(slot.name, slot.type);
-      if (!tensor.ok()) return tensor.status();
-      size_t width = ops::ElementBytes(slot.type.element);
-      for (size_t e = 0; e < sums[i].size(); ++e)
-        sums[i][e] += ops::ReadElement(slot.type.element, (*tensor)->data.data() + e * width);
-    }
+    files.push_back(*std::move(file));
   }
-  for (size_t i = 0; i < slots.size(); ++i) {
-    const SlotInfo &slot = program.slots[slots[i]];
-    size_t width = ops::ElementBytes(slot.type.element);
-    std::vector<std::byte> value(slot.type.bytes);
-    for (size_t e = 0; e < sums[i].size(); ++e)
-      Store(slot.type.element, sums[i][e] / saved_ranks, value.data() + e * width);
-    for (size_t r = 0; r < session->local_ranks(); ++r)
-      if (absl::Status s = session->executor(r).SetSlot(slots[i], value); !s.ok()) return s;
+  return files;
+}
+
+// What a rank has saved, for itself.
+absl::Status LoadOwn(RankExecutor &executor, const TensorFile &file, const std::vector<uint32_t> &slots,
+                     const OwnStates &states, bool complete) {
+  for (uint32_t s : slots) {
+    const SlotInfo &slot = executor.program().slots[s];
+    absl::Status set;
+    if (states.IsAsSaved(file, slot)) {
+      auto tensor = file.Find(slot.name, slot.type);
+      if (!tensor.ok()) return tensor.status();
+      set = executor.SetSlot(s, (*tensor)->data);
+    } else {
+      auto own = states.ValueIn(file, slot, complete);
+      if (!own.ok()) return own.status();
+      if (!own->has_value()) continue;
+      std::vector<std::byte> value(slot.type.bytes);
+      StoreElements(slot.type.element, **own, value.data());
+      set = executor.SetSlot(s, value);
+    }
+    if (!set.ok()) return set;
   }
   return absl::OkStatus();
 }
@@ -211,27 +198,31 @@ void RemoveLaterRankState(Session *session, const std::string &path, uint64_t st
 
 absl::Status LoadRankState(Session *session, const std::string &path, uint64_t step,
                            int saved_ranks, bool complete, const std::string &job) {
+  if (!HasRankState(*session)) return absl::OkStatus();
+  const Program &program = session->program();
+  const bool as_many = saved_ranks == program.nodes;
   std::error_code error;
-  if (!HasRankState(*session) ||
-      (!complete && !fs::exists(RankStatePath(path, step, 0), error)))
-    return absl::OkStatus();
-  if (saved_ranks != session->program().nodes)
-    return LoadMean(session, path, step, saved_ranks, complete, job);
-  for (size_t r = 0; r < session->local_ranks(); ++r) {
+  // Processes may have the file of their own rank only.
+  if (!complete && !fs::exists(RankStatePath(path, step, as_many ? program.rank : 0), error)) return absl::OkStatus();
+  std::vector<uint32_t> of_all = SlotsOf(program);
+  for (size_t r = 0; r < session->local_ranks() && as_many; ++r) {
     RankExecutor &executor = session->executor(r);
-    int rank = executor.program().rank;
+    const int rank = executor.program().rank;
     auto file = Read(RankStatePath(path, step, rank), step, rank, saved_ranks, job);
     if (!file.ok()) return file.status();
-    std::vector<uint32_t> slots = SlotsOf(executor.program());
-    DropMissing(executor.program(), *file, complete, &slots);
-    for (uint32_t s : slots) {
-      const SlotInfo &slot = executor.program().slots[s];
-      auto tensor = file->Find(slot.name, slot.type);
-      if (!tensor.ok()) return tensor.status();
-      if (absl::Status status = executor.SetSlot(s, (*tensor)->data); !status.ok())
-        return status;
-    }
+    const OwnStates states(executor.program());
+    std::vector<uint32_t> own;
+    of_all.clear();
+    for (uint32_t s : SlotsOf(executor.program()))
+      (states.IsMeanOfAll(*file, executor.program().slots[s]) ? of_all : own).push_back(s);
+    if (absl::Status s = LoadOwn(executor, *file, own, states, complete); !s.ok()) return s;
   }
+  if (of_all.empty()) return absl::OkStatus();
+  auto files = ReadAll(path, step, saved_ranks, job);
+  if (!files.ok()) return files.status();
+  const OwnStates states(program);
+  for (uint32_t s : of_all)
+    if (absl::Status status = SetToMean(session, *files, s, states, complete); !status.ok()) return status;
   return absl::OkStatus();
 }
 

@@ -56,7 +56,7 @@ def test_warm_up():
     (dict(select="best"), "select must be one of"), (dict(min_elements=-1), "min_elements"),
     (dict(rules={"a": 2}), "density of rules, of 'a',"), (dict(rules={"a": (0.1, "ring")}), "method of rules, of 'a',"),
     (dict(rules={"a,b": 0.1}), "without spaces"), (dict(warm_up=[0.1]), "warm_up must be pairs"),
-    (dict(warm_up=[(0.1, 0)]), "warm_up must be pairs"), (dict(momentum=1), "momentum must be"),
+    (dict(warm_up=[(0.1, 0)]), "warm_up must be pairs"), (dict(density=0.1, warm_up=[(1, 2), (0.5, 2), (1.0, 2)]), "density of 1 behind one that leaves"), (dict(momentum=1), "momentum must be"),
     (dict(momentum=0.5, feedback=False), "momentum must go with"), (dict(clip=-1), "clip must be a number, finite and not negative"),
     (dict(fuse_bytes=-1), "fuse_bytes must be"), (dict(second_moment=1), "second_moment must be"),
     (dict(second_moment=0.9, epsilon=0), "epsilon must be above 0, got: 0"),

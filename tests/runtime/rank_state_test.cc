@@ -7,8 +7,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <random>
 
 #include "runtime/session/checkpoint.h"
+#include "tests/cases.h"
 #include "tests/runtime/test_util.h"
 
 namespace commsched {
@@ -123,6 +125,96 @@ TEST(RankStateTest, OtherNumbersOfRanksBeginWithZeroIntegers) {
   EXPECT_THAT(Own(session.get(), 1), ElementsAre(4, 5));
   ASSERT_TRUE(session->executor(1).GetSlot(2, MutableBytesOf(two)).ok());
   EXPECT_THAT(two, ElementsAre(0));
+}
+
+// State of a node of a gradient of so many rows, in pieces as a method has it.
+struct Pieces {
+  int nodes = 2, rows = 6;
+  std::string kind;  // "", "device", "shard", "mean"
+  int devices = 1;
+
+  std::vector<std::pair<std::string, int>> All() const {  // with their rows
+    std::vector<std::pair<std::string, int>> all;
+    for (int d = 0; d < (kind == "device" || kind == "shard" ? devices : 1); ++d) {
+      std::string suffix = kind == "shard" ? ".shard" + std::to_string(d) : kind == "mean" ? ".mean"
+                                                                                           : "";
+      if (kind == "device" && d > 0) suffix = ".device" + std::to_string(d);
+      all.push_back({"w.velocity" + suffix, kind == "shard" ? rows * (d + 1) / devices - rows * d / devices : rows});
+    }
+    return all;
+  }
+
+  std::unique_ptr<runtime::Session> Open() const {
+    PlanBuilder plan(nodes);
+    plan.Slot("w", plan::F32, {rows, 2});
+    for (const auto &[name, own] : All())
+      plan.proto().mutable_slots(int(plan.Slot(name, plan::F32, {own, 2}, false)))->set_per_rank(true);
+    plan.proto().set_required_features(plan.proto().required_features() | uint64_t{1} << plan::FEATURE_SPARSE);
+    plan.Function("step").Slot(false, 0, plan::F32, {rows, 2});
+    return testing::Open(plan);
+  }
+
+  // Of each rank, as the node's.
+  std::vector<std::vector<float>> NodesOf(runtime::Session *session) const {
+    std::vector<std::vector<float>> of_all;
+    for (size_t r = 0; r < size_t(nodes); ++r) {
+      std::vector<float> node(kind == "shard" ? 0 : size_t(2 * rows));
+      uint32_t slot = 1;
+      for (const auto &[name, own] : All()) {
+        std::vector<float> piece(size_t(2 * own));
+        EXPECT_TRUE(session->executor(r).GetSlot(slot++, MutableBytesOf(piece)).ok());
+        if (kind == "shard")
+          node.insert(node.end(), piece.begin(), piece.end());
+        else
+          for (size_t e = 0; e < piece.size(); ++e) node[e] += piece[e] / float(All().size());
+      }
+      of_all.push_back(node);
+    }
+    return of_all;
+  }
+};
+
+// Whatever pieces a job goes on with, each node has what it had, or, where all must have the same or there are others, the mean.
+TEST(RankStateTest, PiecesArePutTogetherAnew) {
+  const char *kinds[] = {"", "device", "shard", "mean"};
+  const Cases cases = casesOf(40);
+  for (uint32_t seed = cases.first; seed < cases.end; ++seed) {
+    std::mt19937 random(seed);
+    const auto drawn = [&](int rows) {
+      Pieces pieces;
+      pieces.rows = rows;
+      pieces.nodes = random() % 2 ? 2 : 4;
+      pieces.devices = random() % 2 ? 2 : 4;
+      pieces.kind = kinds[random() % 4];
+      return pieces;
+    };
+    const int rows = 4 + int(random() % 5);
+    const Pieces before = drawn(rows), after = drawn(rows);
+    SCOPED_TRACE(std::to_string(seed) + ": from '" + before.kind + "' to '" + after.kind + "'");
+    TemporaryFolder folder;
+    std::vector<std::vector<float>> saved, got;
+    {
+      auto session = before.Open();
+      for (size_t r = 0; r < size_t(before.nodes); ++r)
+        for (uint32_t slot = 1; slot <= before.All().size(); ++slot) {
+          std::vector<float> value(size_t(2 * before.All()[slot - 1].second));
+          std::mt19937 values(before.kind == "mean" ? seed : uint32_t(random()));
+          for (float &v : value) v = float(int(values() % 64)) - 32;
+          ASSERT_TRUE(session->executor(r).SetSlot(slot, MutableBytesOf(value)).ok());
+        }
+      saved = before.NodesOf(session.get());
+      ASSERT_TRUE(SaveCheckpoint(session.get(), folder / "c", 1).ok());
+    }
+    auto session = after.Open();
+    auto step = LoadCheckpoint(session.get(), folder / "c");
+    ASSERT_TRUE(step.ok()) << step.status();
+    got = after.NodesOf(session.get());
+    std::vector<float> mean(size_t(2 * rows));
+    for (const auto &node : saved)
+      for (size_t e = 0; e < mean.size(); ++e) mean[e] += node[e] / float(saved.size());
+    const bool own = before.nodes == after.nodes && after.kind != "mean";
+    for (size_t r = 0; r < got.size(); ++r) EXPECT_EQ(got[r], own ? saved[r] : mean) << "rank " << r;
+  }
 }
 
 TEST(RankStateTest, TheFilesOfTheStepBeforeStay) {

@@ -33,9 +33,9 @@ cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
 // CHECK-SAME: !cs.placed<tensor<16xf32>, device 0> {cs.per_rank, cs.state = "w.velocity"}
 // CHECK-SAME: !cs.placed<tensor<16xf32>, device 0> {cs.per_rank, cs.state = "w.squares"}
 // CHECK-SAME: !cs.placed<tensor<2xf32>, device 0> {cs.per_rank, cs.state = "w.weights"}
-// CHECK-SAME: !cs.placed<tensor<4xf32>, device 0> {cs.per_rank, cs.state = "b.velocity"}
-// CHECK-SAME: !cs.placed<tensor<4xf32>, device 0> {cs.per_rank, cs.state = "b.squares"}
-// CHECK-SAME: !cs.placed<tensor<2xf32>, device 0> {cs.per_rank, cs.state = "b.weights"}
+// CHECK-SAME: !cs.placed<tensor<4xf32>, device 0> {cs.per_rank, cs.state = "b.velocity.mean"}
+// CHECK-SAME: !cs.placed<tensor<4xf32>, device 0> {cs.per_rank, cs.state = "b.squares.mean"}
+// CHECK-SAME: !cs.placed<tensor<2xf32>, device 0> {cs.per_rank, cs.state = "b.weights.mean"}
 // CHECK: cs.fragment "top_k.w"
 // CHECK: %[[A:.*]] = arith.mulf %{{.*}}, %[[W:.*]] : tensor<2xf32>
 // CHECK: %[[N:.*]] = arith.addf %[[A]], %{{.*}} : tensor<2xf32>

@@ -24,7 +24,7 @@ cs.cluster @lab nodes = 2 devices = 2 device = <kind = cpu, gflops = 40, gb_per_
 // CHECK: cs.fragment "top_k.v" on 0
 // CHECK: cs.fragment "top_k.v.device1" on 1
 
-// MOMENTUM: cs.state = "w.velocity"
+// MOMENTUM: cs.state = "w.velocity.mean"
 // MOMENTUM: %[[R:.*]] = cs.all_reduce "w" mean
 // MOMENTUM: cs.fragment "correct.w" on 0 (%[[R]], %{{.*}}) deferred
 // MOMENTUM: cs.fragment "correct.w" on 0
