@@ -207,7 +207,8 @@ def measured(name, folder, options, rounds):
     case = Case(name, folder, options.until)
     try:
         if name.startswith("transformer."):
-            return trained(case, hosts.bits_per_second(name.split(".")[1]), rounds, options.steps)
+            rate = hosts.bits_per_second(name.split(".")[1])
+            return trained(case, rate, rounds, options.steps or max(20, round(60 * rate / 1e9)))
         model, way, rate, share = re.fullmatch(r"(.*?)\.(all-reduce|servers)\.([\d.]+[kmg]bit)\.([\d.]+)", name).groups()
         return emulated(case, _shaped.Model(model), way, hosts.bits_per_second(rate), float(share), rounds)
     except OutOfTime:
@@ -222,7 +223,7 @@ def main():
     parser.add_argument("--only", help="of the cases, those whose names have this regular expression in them")
     parser.add_argument("--save", type=pathlib.Path, help="folder where plans and measurements are kept, and gone on with")
     parser.add_argument("--minutes", type=float, help="after which no run begins any more")
-    parser.add_argument("--steps", type=int, default=20, help="of a run of real training (default 20)")
+    parser.add_argument("--steps", type=int, help="of a run of real training (default 60 at 1 Gbit/s, in proportion to the rate, 20 at least)")
     parser.add_argument("--rounds", type=int, help="default 5; 1 with --quick")
     parser.add_argument("--list", action="store_true", help="prints the names of cases")
     options = parser.parse_args()

@@ -21,7 +21,6 @@
 #include "absl/strings/string_view.h"
 #include "ops/base/element.h"
 #include "runtime/data/tensor_file.h"
-#include "runtime/program/program.h"
 
 namespace commsched::runtime {
 
