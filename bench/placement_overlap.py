@@ -57,7 +57,6 @@ BLOCK_ELEMENTS = 1 << 15
 STAGING_BYTES = 5 << 28  # so many as one step of VGG-16 uses
 FEW_STAGING_BYTES = 512 << 20
 PAYLOAD = 1448 / 1514
-CONTROLS = "/proc/sys/net/ipv4/tcp_available_congestion_control"
 PORT = 7000
 TIME_LIMIT = 900  # seconds, only ends a hang
 SCHEDULES = {
@@ -242,7 +241,7 @@ def main():
     parser.add_argument("--steps", type=int, help="of a run (default 4 of VGG-16, 10 of ResNet-50, 6 with --quick)")
     parser.add_argument("--models", help="with commas (default all)")
     parser.add_argument("--schedules", help="with commas (default all)")
-    parser.add_argument("--congestion", help="control of TCP in the hosts (default bbr, which keeps the queues of links short, or cubic without it)")
+    parser.add_argument("--congestion", default="cubic", help="control of TCP in the hosts (default cubic)")
     parser.add_argument("--keep", type=pathlib.Path, help="folder for plans, traces and logs")
     options = parser.parse_args()
     data = pathlib.Path(os.environ.get("COMMSCHED_DATA", ""))
@@ -259,7 +258,7 @@ def main():
     # Ends as on an error, which removes the hosts.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     rate = hosts.bits_per_second(options.rate)
-    congestion = options.congestion or ("bbr" if "bbr" in pathlib.Path(CONTROLS).read_text().split() else "cubic")
+    congestion = options.congestion
     models = options.models.split(",") if options.models else ["resnet50"] if options.quick else list(MODELS)
     schedules = options.schedules.split(",") if options.schedules else list(SCHEDULES)
     result = {"vgg16_gain_percent": None, "resnet50_gain_percent": None}

@@ -17,12 +17,15 @@ inline constexpr uint64_t kSmallPacket = uint64_t{64} << 10;
 // Nanoseconds that a packet may take. A large one takes longer below 4.2 Gbit/s. Each round of an urgent
 // all-reduce waits so long; with half of it processors that compute too gain nothing any more.
 inline constexpr int64_t kSlowPacket = 2'000'000;
+// Of a connection with a server, as it sees its link: it has a part of that, as a rule one of two at least, and the processors
+// of a server are what is short.
+inline constexpr int64_t kSlowServerPacket = 2 * kSlowPacket;
 
 // By the nanoseconds that a large one takes: the largest power of two that takes no longer than
-// kSlowPacket, and no less than a small one.
-constexpr uint64_t PacketBytes(int64_t took) {
+// `slow`, and no less than a small one.
+constexpr uint64_t PacketBytes(int64_t took, int64_t slow = kSlowPacket) {
   uint64_t bytes = kLargePacket;
-  for (; bytes > kSmallPacket && took > kSlowPacket; took /= 2) bytes /= 2;
+  for (; bytes > kSmallPacket && took > slow; took /= 2) bytes /= 2;
   return bytes;
 }
 

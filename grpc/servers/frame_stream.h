@@ -38,7 +38,7 @@ class FrameStream : public StreamHandler,
  public:
   // `chunk_bytes`: largest packet, roughly; on slow links they are smaller (core::PacketSize).
   explicit FrameStream(size_t chunk_bytes)
-      : chunk_bytes_(chunk_bytes), packet_size_(chunk_bytes) {}
+      : chunk_bytes_(chunk_bytes), packet_size_(chunk_bytes, plan::kSlowServerPacket) {}
 
   // `patient`: waits until the server is there, else fails where it is not.
   // Both sides prove `token` first; `first` goes with the proof. `sharing` as in DialWithProof.

@@ -23,8 +23,8 @@ inline constexpr size_t kLargePacket = plan::kLargePacket;
 
 class PacketSize {
  public:
-  // Packets of `most` bytes at most. Until the link is known, as at 1 Gbit/s.
-  explicit PacketSize(size_t most) : most_(most), bytes_(std::min(most, kFirst)) {}
+  // Packets of `most` bytes at most, of those longer than a small one none that takes longer than `slow`. Until the link is known, 256 KiB.
+  explicit PacketSize(size_t most, Time slow = plan::kSlowPacket) : most_(most), slow_(slow), bytes_(std::min(most, kFirst)) {}
 
   size_t bytes() const { return bytes_; }
 
@@ -55,9 +55,11 @@ class PacketSize {
   Time OfALarge(Time run) const {
     return Time(double(run) * double(kLargePacket) / double(run_bytes_));
   }
-  size_t Wanted(Time run) const { return plan::PacketBytes(OfALarge(run)); }
+  size_t Wanted(Time run) const { return plan::PacketBytes(OfALarge(run), slow_); }
 
-  size_t most_, bytes_;
+  size_t most_;
+  Time slow_;
+  size_t bytes_;
   // Since packets have the length that they have, or the last 4 MiB of them.
   size_t run_bytes_ = 0;
   Time writing_ = 0, passed_ = 0;
