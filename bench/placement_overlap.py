@@ -258,7 +258,6 @@ def main():
     # Ends as on an error, which removes the hosts.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     rate = hosts.bits_per_second(options.rate)
-    congestion = options.congestion
     models = options.models.split(",") if options.models else ["resnet50"] if options.quick else list(MODELS)
     schedules = options.schedules.split(",") if options.schedules else list(SCHEDULES)
     result = {"vgg16_gain_percent": None, "resnet50_gain_percent": None}
@@ -277,7 +276,7 @@ def main():
             seconds = {}
             for schedule in schedules:
                 plan, bounds = model.compile(schedule)
-                ends, late, share = measure(plan, steps, model.initial, rate, certificates, folder, congestion)
+                ends, late, share = measure(plan, steps, model.initial, rate, certificates, folder, options.congestion)
                 # The slope: a mean of their differences would be what the first and the last happened to be.
                 seconds[schedule] = statistics.linear_regression(range(steps), ends).slope
                 each = [after - before for before, after in zip(ends, ends[1:])]

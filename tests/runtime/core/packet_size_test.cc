@@ -77,6 +77,16 @@ TEST(PacketSizeTest, FollowsALinkThatIsAlwaysBusy) {
   });
 }
 
+TEST(PacketSizeTest, ThoseOfServersMayTakeTwiceAsLong) {
+  ForSeeds([](std::mt19937_64 &, double bits_per_s) {
+    if (bits_per_s > 2e9) return;
+    PacketSize packets(size_t{1} << 20, plan::kSlowServerPacket);
+    Link link(bits_per_s, 0);
+    for (int i = 0; i < 400; ++i) link.Write(packets, double(packets.bytes()), 0);
+    EXPECT_TRUE(packets.bytes() == Right(1.8 * bits_per_s) || packets.bytes() == Right(2.2 * bits_per_s)) << packets.bytes();
+  });
+}
+
 TEST(PacketSizeTest, PausesSayNothing) {
   ForSeeds([](std::mt19937_64 &random, double bits_per_s) {
     PacketSize packets(size_t{1} << 20);
