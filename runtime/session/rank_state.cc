@@ -73,37 +73,36 @@ std::map<uint64_t, fs::path> FilesOf(const std::string &path, int rank) {
   return files;
 }
 
-// Sets a slot of the ranks here to the mean of what all ranks have saved.
-absl::Status SetToMean(Session *session, const std::vector<TensorFile> &files, uint32_t index,
-                       const OwnStates &states, bool complete) {
-  const SlotInfo &slot = session->program().slots[index];
-  std::vector<std::byte> value(slot.type.bytes);
-  // Integers have no mean, and may say something of the number of ranks: they begin at zero.
-  if (ops::IsFloat(slot.type.element)) {
-    std::vector<double> sum(size_t(slot.type.elements));
-    for (const TensorFile &file : files) {
-      auto own = states.ValueIn(file, slot, complete);
-      if (!own.ok()) return own.status();
-      if (!own->has_value()) return absl::OkStatus();
-      for (size_t e = 0; e < sum.size(); ++e) sum[e] += (**own)[e];
-    }
-    for (double &element : sum) element /= double(files.size());
-    StoreElements(slot.type.element, sum, value.data());
-  }
-  for (size_t r = 0; r < session->local_ranks(); ++r)
-    if (absl::Status s = session->executor(r).SetSlot(index, value); !s.ok()) return s;
-  return absl::OkStatus();
-}
-
-// The files of all ranks.
-absl::StatusOr<std::vector<TensorFile>> ReadAll(const std::string &path, uint64_t step, int ranks, const std::string &job) {
-  std::vector<TensorFile> files;
-  for (int rank = 0; rank < ranks; ++rank) {
-    auto file = Read(RankStatePath(path, step, rank), step, rank, ranks, job);
+// Sets slots of the ranks here to the mean of what all ranks have saved, of whose files one at a time is read.
+absl::Status SetToMeans(Session *session, const std::string &path, uint64_t step, int saved_ranks, const std::string &job,
+                        const std::vector<uint32_t> &slots, bool complete) {
+  const Program &program = session->program();
+  const OwnStates states(program);
+  std::vector<std::vector<double>> sums;
+  std::vector<bool> missing(slots.size());
+  for (uint32_t s : slots) sums.emplace_back(size_t(program.slots[s].type.elements));
+  for (int rank = 0; rank < saved_ranks; ++rank) {
+    auto file = Read(RankStatePath(path, step, rank), step, rank, saved_ranks, job);
     if (!file.ok()) return file.status();
-    files.push_back(*std::move(file));
+    for (size_t i = 0; i < slots.size(); ++i) {
+      // Integers have no mean, and may say something of the number of ranks: they begin at zero.
+      if (!ops::IsFloat(program.slots[slots[i]].type.element)) continue;
+      auto own = states.ValueIn(*file, program.slots[slots[i]], complete);
+      if (!own.ok()) return own.status();
+      missing[i] = missing[i] || !own->has_value();
+      for (size_t e = 0; e < sums[i].size() && !missing[i]; ++e) sums[i][e] += (**own)[e];
+    }
   }
-  return files;
+  for (size_t i = 0; i < slots.size(); ++i) {
+    if (missing[i]) continue;
+    const TensorInfo &type = program.slots[slots[i]].type;
+    std::vector<std::byte> value(type.bytes);
+    for (double &element : sums[i]) element /= saved_ranks;
+    if (ops::IsFloat(type.element)) StoreElements(type.element, sums[i], value.data());
+    for (size_t r = 0; r < session->local_ranks(); ++r)
+      if (absl::Status s = session->executor(r).SetSlot(slots[i], value); !s.ok()) return s;
+  }
+  return absl::OkStatus();
 }
 
 // What a rank has saved, for itself.
@@ -218,12 +217,7 @@ absl::Status LoadRankState(Session *session, const std::string &path, uint64_t s
     if (absl::Status s = LoadOwn(executor, *file, own, states, complete); !s.ok()) return s;
   }
   if (of_all.empty()) return absl::OkStatus();
-  auto files = ReadAll(path, step, saved_ranks, job);
-  if (!files.ok()) return files.status();
-  const OwnStates states(program);
-  for (uint32_t s : of_all)
-    if (absl::Status status = SetToMean(session, *files, s, states, complete); !status.ok()) return status;
-  return absl::OkStatus();
+  return SetToMeans(session, path, step, saved_ranks, job, of_all, complete);
 }
 
 }  // namespace commsched::runtime
