@@ -50,11 +50,13 @@ void ReadLinks(JsonFile *file, Calibration *out) {
     link.latency_ns = file->Number(entry, "latency_ns", where, 0, kMostFileNs);
     link.overhead_ns = file->Number(entry, "overhead_ns", where, 0, kMostFileNs);
     link.bits_per_s = file->Number(entry, "bits_per_s", where, 1, kMostFileCount);
+    if (JsonFile::Has(entry, "processor_ns")) link.processor_ns = file->Number(entry, "processor_ns", where, 0, kMostFileNs);
     out->links.push_back(link);
     if (!file->ok()) return;
     Note(where, DoubtRate("bits_per_s", double(link.bits_per_s), "bit/s", 1), out);
     Note(where, DoubtTime("latency_ns", link.latency_ns), out);
     Note(where, DoubtTime("overhead_ns", link.overhead_ns), out);
+    Note(where, DoubtTime("processor_ns", link.processor_ns), out);
   });
 }
 
@@ -175,6 +177,7 @@ std::optional<CalibratedLink> CalibratedLink::Of(const Calibration &calibration)
   link.bits_per_s = MedianOf(links, &Calibration::Link::bits_per_s);
   link.latency_ns = MedianOf(links, &Calibration::Link::latency_ns);
   link.overhead_ns = link.least_overhead_ns = MedianOf(links, &Calibration::Link::overhead_ns);
+  if (link.of_servers) link.processor_ns_ = MedianOf(links, &Calibration::Link::processor_ns);
   const std::vector<Calibration::Exchange> &exchanges = calibration.exchanges;
   if (exchanges.empty()) return link;
   // Rounds go over links between ranks.
@@ -195,7 +198,7 @@ CalibratedLink::Costs CalibratedLink::With(int64_t overhead, int64_t engine) con
   return {std::max(latency_ns, round_ns_ - overhead - engine), overhead, engine};
 }
 
-CalibratedLink::Costs CalibratedLink::WithWork() const { return With(std::max(overhead_ns, busy_message_ns_), 0); }
+CalibratedLink::Costs CalibratedLink::WithWork() const { return With(std::max({overhead_ns, busy_message_ns_, processor_ns_}), 0); }
 CalibratedLink::Costs CalibratedLink::BesideWork() const { return With(overhead_ns, engine_ns_); }
 
 std::optional<CalibratedCopies> CopiesOf(const Calibration &calibration) {

@@ -23,6 +23,7 @@ struct Calibration {
   struct Link {
     bool of_server = false;  // from a server to a rank
     int64_t latency_ns = 0, overhead_ns = 0, bits_per_s = 0;
+    int64_t processor_ns = 0;  // of a message; 0 in files that do not have it
   };
   struct Exchange {  // of a rank with its neighbours
     int64_t round_ns = 0, message_ns = 0;
@@ -80,7 +81,8 @@ class CalibratedLink {
     int64_t latency_ns = 0, overhead_ns = 0, engine_ns = 0;
   };
   // Where nothing but the link takes time for a message, as in a schedule: it occupies the link for what a further one
-  // costs there while the link is busy. What it costs alone, in a round, is latency.
+  // costs there while the link is busy, or the processes at its ends, which take one after the other. What it costs alone, in a round,
+  // is latency.
   Costs WithWork() const;
   // Where ranks are at work on one message after the other, as in a simulation, for engine_ns each: what a further
   // message costs beyond the link.
@@ -91,7 +93,8 @@ class CalibratedLink {
 
   // Of ranks, if the link is between them, else 0.
   int64_t round_ns_ = 0, busy_message_ns_ = 0;
-  int64_t engine_ns_ = 0;  // of ranks
+  int64_t processor_ns_ = 0;  // of a trainer for a message, if the link is of servers
+  int64_t engine_ns_ = 0;     // of ranks
 };
 
 // Copies between a device and its host: a cluster has one rate for both directions, that of the slower one.

@@ -76,8 +76,10 @@ StepCosts::StepCosts(const StepCommunications &step, cs::ClusterOp cluster,
     if (auto send = dyn_cast<cs::SendOp>(op)) {
       int64_t bytes = bytesOf(send.getValue());
       total += bytes;
+      ++sends;
       loads[step.serverOf(op)] += bytes;
     }
+  sentBytes = total;
   for (auto [server, bytes] : loads)
     if (static_cast<__int128>(bytes) * ranks > static_cast<__int128>(total) + total / kHardly)
       narrow.insert(server);
@@ -217,6 +219,13 @@ Time StepCosts::updateTimeOf(Operation *pull) const {
 int64_t StepCosts::mostBytesToFuse() const {
   // Read and written by the trainer, and by the server. A GB/s is a byte in a ns.
   constexpr double kTimes = 4;
+  // What is fused waits for the last of it, in a run for longer than in the problem: a trainer's messages must take the
+  // link a hundredth of what their bytes do.
+  constexpr double kPart = 0.01;
+  const double bytesTake =
+      static_cast<double>(sentBytes) * 8e3 / static_cast<double>(cs::ClusterOp(cluster).getInter().getMbitPerS());
+  if (static_cast<double>(sends) * static_cast<double>(overhead) < kPart * bytesTake)
+    return 0;
   auto rate = static_cast<double>(cs::ClusterOp(cluster).getDevice().getGbPerS());
   return static_cast<int64_t>(std::min(static_cast<double>(overhead) * rate / kTimes, 0x1p60));
 }

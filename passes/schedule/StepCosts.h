@@ -36,7 +36,7 @@ public:
   int64_t copiesOf(mlir::Operation *message) const;
 
   /// Of what shares a message with others: copying it on both ends takes no longer than the
-  /// message that is saved.
+  /// message that is saved. Nothing, where messages take next to no time.
   int64_t mostBytesToFuse() const;
 
   /// What the server takes to make what a pull brings.
@@ -62,6 +62,7 @@ private:
   int64_t ranks;
   int64_t busiest = 0; // rank
   schedule::Time overhead, latency, avoidableOverhead, avoidableLatency;
+  int64_t sends = 0, sentBytes = 0; ///< of a trainer, to servers
   llvm::StringMap<unsigned> links;
   std::optional<NcclLink> nccl; ///< algorithm=nccl
   /// Servers whose link takes longer than a trainer's.

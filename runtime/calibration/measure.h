@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,6 +25,8 @@ struct LinkCost {
   int64_t overhead_ns = 0;  // of a further message while the link is busy with others
   int64_t bits_per_second = 0;
   int64_t round_trip_ns = 0;  // of a request and a small answer
+  // That a further message takes on processors of the process that asks, whatever the link hides of it. Nothing: not known.
+  std::optional<int64_t> processor_ns = {};
 };
 
 // Of an even number, the lower of the middle two. Not of none.

@@ -35,7 +35,8 @@ std::string ToJson(const Costs &costs, const std::string &module, int ranks, siz
         " {\"from\":\"", link.from, "\",\"to\":\"", link.to, "\",\"latency_ns\":",
         link.cost.latency_ns, ",\"overhead_ns\":", link.cost.overhead_ns,
         ",\"bits_per_s\":", link.cost.bits_per_second,
-        ",\"round_trip_ns\":", link.cost.round_trip_ns, "}"));
+        ",\"round_trip_ns\":", link.cost.round_trip_ns,
+        link.cost.processor_ns ? absl::StrCat(",\"processor_ns\":", *link.cost.processor_ns) : "", "}"));
   for (size_t rank = 0; rank < costs.exchanges.size(); ++rank)
     exchanges.push_back(absl::StrCat(" {\"rank\":", rank, ",\"round_ns\":", costs.exchanges[rank].round_ns,
                                      ",\"message_ns\":", costs.exchanges[rank].message_ns,

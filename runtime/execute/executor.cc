@@ -90,6 +90,14 @@ absl::Status Executor::Prepare() {
 }
 
 absl::Status Executor::StartStreams() {
+  if (options_.runs_where_awaited && streams_.size() == 1 && streams_[0]->info.kind == StreamInfo::kCompute) {
+    if (options_.emulate) UsePreciseTimers();
+    ops::PrepareComputeThread();
+    runner_ = std::this_thread::get_id();
+    absl::Status status = streams_[0]->runner.MakeKernels(*program_);
+    memory_bytes_ += streams_[0]->runner.memory_bytes();
+    return status;
+  }
   Mutex mu;
   CondVar made;
   size_t waiting = streams_.size();
@@ -151,8 +159,7 @@ Executor::~Executor() {
 }
 
 absl::Status Executor::DrainLocked() {
-  while (status_.ok() && (!calls_.empty() || !queue_.empty()))
-    changed_.Wait(&mu_);
+  while (status_.ok() && (!calls_.empty() || !queue_.empty())) AwaitChange();
   return Unshared(status_);
 }
 
@@ -197,7 +204,7 @@ absl::StatusOr<SharedBytes> Executor::ShareSlot(uint32_t slot) {
       busy |= writes(static_cast<const Call *>(calls_[c])->function);
     for (const Queued &queued : queue_) busy |= writes(queued.function);
     if (!busy) break;
-    changed_.Wait(&mu_);
+    AwaitChange();
   }
   if (!status_.ok()) return Unshared(status_);
   if (!info.held)
@@ -228,8 +235,7 @@ uint64_t Executor::steps() {
 
 absl::StatusOr<uint64_t> Executor::Enqueue(int function, BatchRows batches) {
   MutexLock lock(&mu_);
-  while (status_.ok() && !stop_ && queue_.size() >= kMaxQueued)
-    changed_.Wait(&mu_);
+  while (status_.ok() && !stop_ && queue_.size() >= kMaxQueued) AwaitChange();
   if (!status_.ok()) return Unshared(status_);
   const FunctionProgram &f = program_->functions[function];
   if (batches.data.size() != f.batches.size())
@@ -282,7 +288,7 @@ absl::StatusOr<std::vector<double>> Executor::Metrics(uint64_t call) {
   if (call >= next_call_)
     return absl::InvalidArgumentError(
         absl::StrCat("there is no call ", call, " yet"));
-  while (status_.ok() && completed_ <= call) changed_.Wait(&mu_);
+  while (status_.ok() && completed_ <= call) AwaitChange();
   if (completed_ <= call) return Unshared(status_);
   uint64_t first = completed_ - results_.size();
   if (call < first)

@@ -3,8 +3,8 @@
 //
 // Executes the program of one rank. Calls of functions are queued and run in
 // order, and what runs when is said by runtime/core/calls.h. Every compute stream
-// and every copy engine of a device runs on a thread of its own, communication on
-// another.
+// and every copy engine of a device runs on a thread of its own (but see
+// ExecutorOptions::runs_where_awaited), communication on another.
 //
 // In emulation, delays, copies between memories and collectives by NCCL take their time,
 // and code runs. A thread wakes up later than it should, so such an instruction counts
@@ -70,6 +70,9 @@ struct ExecutorOptions {
   // it goes back alone.
   std::shared_ptr<CompletedCalls> completed;
   size_t number = 0;
+  // Of a program whose only stream computes: it has no thread, but runs on the one that calls Create, whenever that waits
+  // here for something. Then nothing happens that this thread does not wait for, and no call changes threads twice.
+  bool runs_where_awaited = false;
   // Gets the metrics of every call as soon as it is complete, in order. Short, and calls
   // nothing of the executor, which has its lock. May be empty.
   std::function<void(uint64_t call, const std::vector<double> &metrics)> on_completed = {};
@@ -201,6 +204,8 @@ class Executor : public RankExecutor, private ProgressEngine::Host {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void WaitForWork(Stream *stream) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void WakeStreams() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Until changed_ is signalled, or something has been run here.
+  void AwaitChange() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Tells peers and servers why.
   void Abort(const absl::Status &why) ABSL_LOCKS_EXCLUDED(mu_);
 
@@ -208,6 +213,8 @@ class Executor : public RankExecutor, private ProgressEngine::Host {
   ExecutorOptions options_;
   std::vector<Memory> arenas_;                    // by function
   std::vector<std::unique_ptr<Stream>> streams_;  // as in Program::streams
+  // Who runs the only stream, if it has no thread.
+  std::thread::id runner_;
   size_t memory_bytes_ = 0;
   std::atomic<int> busy_{0};        // streams that run an instruction
   std::atomic<bool> ended_{false};  // nothing needs to be waited for any more

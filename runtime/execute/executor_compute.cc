@@ -116,6 +116,15 @@ void Executor::WaitForWork(Stream *stream) {
                          "exposed wait", number, 0, begin, end});
 }
 
+void Executor::AwaitChange() {
+  core::Call *call = nullptr;
+  uint32_t index = 0;
+  if (runner_ == std::this_thread::get_id() && calls_.Next(0, &call, &index))
+    RunInstruction(streams_[0].get(), static_cast<Call *>(call), index);
+  else
+    changed_.Wait(&mu_);
+}
+
 void Executor::RunStream(Stream *stream) {
   mu_.Lock();
   while (!stop_ && status_.ok()) {

@@ -134,7 +134,7 @@ void ProgressEngine::Loop() {
     if (pushed_ || (batch.empty() && !due && !moved_)) {
       MutexLock lock(&mu_);
       while (batch.empty() && events_.empty() && !stop_) {
-        if (active_.empty() || failed_)
+        if (Oldest() == nullptr || failed_)
           changed_.Wait(&mu_);
         else if (changed_.WaitUntil(&mu_, polls ? until : WakeUp()) || polls)
           break;
@@ -149,6 +149,7 @@ void ProgressEngine::Loop() {
       continue;
     }
     const Clock::time_point now = Clock::now();
+    if (const Clock::time_point ended = FromTime(message_ended_); ended > stall_.looked()) stall_.Progress(ended);
     if (batch.empty() && !moved_)
       CheckStall(now);
     else
@@ -189,7 +190,11 @@ bool ProgressEngine::PollTransport(Clock::time_point *until) {
     yielded |= yield;
     const bool pauses = pause != Clock::duration::zero();
     if (yield) yielded_ = now;
-    const bool due = (yield || pauses) && now >= WakeUp();
+    bool due = false;
+    if (yield || pauses) {
+      MutexLock lock(&mu_);
+      due = now >= WakeUp();
+    }
     if (yield) sched_yield();
     *until = now + pause;
     if (due || pauses) return due;
@@ -232,11 +237,8 @@ void ProgressEngine::Handle(Event &event) {
 }
 
 void ProgressEngine::Begin(const Request &request) {
-  if (request.instruction->kind == InstructionProgram::kCommunicate)
-    return BeginExchange(request);
-  Active *active = NewActive();
-  active->request = request;
-  BeginServer(active);
+  if (request.instruction->kind == InstructionProgram::kCommunicate) return BeginExchange(request);
+  BeginServer(request);
 }
 
 ProgressEngine::Active *ProgressEngine::NewActive() {
@@ -265,9 +267,16 @@ void ProgressEngine::Forget(Active *active) {
   }
 }
 
+const ProgressEngine::Active *ProgressEngine::Oldest() const {
+  if (messages_.empty()) return active_.empty() ? nullptr : active_.begin()->second.get();
+  if (active_.empty() || messages_.begin()->first < active_.begin()->first) return messages_.begin()->second.get();
+  return active_.begin()->second.get();
+}
+
 // When there is something to do without an event.
 Clock::time_point ProgressEngine::WakeUp() const {
-  Clock::time_point next = stall_.NextLook(DeadlineOf(*active_.begin()->second));
+  const Active *oldest = Oldest();
+  Clock::time_point next = oldest == nullptr ? Clock::time_point::max() : stall_.NextLook(DeadlineOf(*oldest));
   for (const auto &[peer, link] : links_)
     if (!link.empty()) next = std::min(next, FromTime(link.patient_until()));
   return next;
@@ -308,13 +317,19 @@ void ProgressEngine::Fail(const absl::Status &why) {
 }
 
 void ProgressEngine::CheckStall(Clock::time_point now) {
-  if (active_.empty()) return;
-  const Active &oldest = *active_.begin()->second;
-  if (stall_.Idle(now) < DeadlineOf(oldest)) return;
-  if (host_->Computing()) return stall_.Progress(now);
-  Fail(absl::DeadlineExceededError(absl::StrCat(
-      "no progress within ", absl::FormatDuration(absl::FromChrono(DeadlineOf(oldest))),
-      ": ", Describe(oldest), ": ", DescribeMissing(oldest))));
+  absl::Status late;
+  {
+    MutexLock lock(&mu_);
+    const Active *oldest = Oldest();
+    if (oldest == nullptr || stall_.Idle(now) < DeadlineOf(*oldest)) return;
+    if (!host_->Computing())
+      late = absl::DeadlineExceededError(absl::StrCat("no progress within ", absl::FormatDuration(absl::FromChrono(DeadlineOf(*oldest))),
+                                                      ": ", Describe(*oldest), ": ", DescribeMissing(*oldest)));
+  }
+  if (late.ok())
+    stall_.Progress(now);
+  else
+    Fail(late);
 }
 
 std::string ProgressEngine::Describe(const Active &active) const {

@@ -42,7 +42,7 @@ inline uint64_t ServerStep(const FunctionProgram &function, const InstructionPro
 
 class ProgressEngine {
  public:
-  // Calls come from the engine's thread, without its locks.
+  // Calls come from the engine's thread, and, of messages to and from servers, from any; without its locks.
   class Host {
    public:
     virtual ~Host() = default;
@@ -148,9 +148,11 @@ class ProgressEngine {
   void Pump(Time now);
   // The message to the transport.
   void Hand(int peer, Active *active);
-  Clock::time_point WakeUp() const;
+  Clock::time_point WakeUp() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Fail(const absl::Status &why);
   void CheckStall(Clock::time_point now);
+  // The communication that has begun first; null if there is none.
+  const Active *Oldest() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // progress_exchanges.cc
   void BeginExchange(const Request &request);
@@ -184,10 +186,13 @@ class ProgressEngine {
   static MessageTag Tag(const Active &active, const core::Place &place);
 
   // progress_servers.cc
-  void BeginServer(Active *active);
-  void BeginRows(Active *active);
+  void BeginServer(const Request &request);
+  void BeginMessage(const Request &request);
+  void BeginRows(const Request &request);
+  // A message has ended: by the thread that says so, without a hand-over to the engine's.
+  void MessageEnded(Active *active, absl::Status status);
   void HandleServer(Event &event);
-  void TraceServer(const Event &event);
+  void TraceServer(const Active &active, const std::vector<uint64_t> &bytes_of, Clock::time_point end);
   std::string DescribeServer(const Active &active) const;
   // What the deadline is for messages to and from servers: longer, since a
   // server that waits knows for whom, and should be the one to say. So should the
@@ -219,10 +224,13 @@ class ProgressEngine {
   std::atomic<bool> pushed_{false};
 
   std::atomic<int> communications_{0};
+  // Whole blocks to and from servers, by sequence.
+  std::map<uint64_t, std::unique_ptr<Active>> messages_ ABSL_GUARDED_BY(mu_);
+  std::atomic<Time> message_ended_{0};  // the last one
 
   // Of the engine's thread only.
   std::vector<Event> own_events_;                       // pushed by itself
-  std::map<uint64_t, std::unique_ptr<Active>> active_;  // by sequence
+  std::map<uint64_t, std::unique_ptr<Active>> active_;  // all else, by sequence
   std::map<int, Link> links_;
   std::vector<std::map<uint64_t, std::unique_ptr<Active>>::node_type> spare_;
   std::vector<Memory> spare_staging_;  // fresh memory costs more than a short message

@@ -10,35 +10,61 @@
 
 namespace commsched::runtime {
 
-void ProgressEngine::BeginServer(Active *active) {
-  const ServerMessageProgram &message = active->request.instruction->message;
-  const bool push = active->request.instruction->pushes();
-  if (servers_ == nullptr)
-    return Fail(absl::FailedPreconditionError(absl::StrCat(
-        Describe(*active), ": there is no connection to parameter servers")));
+void ProgressEngine::BeginServer(const Request &request) {
+  if (servers_ == nullptr) {
+    Active active;
+    active.request = request;
+    return Fail(absl::FailedPreconditionError(
+        absl::StrCat(Describe(active), ": there is no connection to parameter servers")));
+  }
+  if (request.instruction->of_rows()) return BeginRows(request);
+  BeginMessage(request);
+}
+
+void ProgressEngine::BeginMessage(const Request &request) {
+  auto owned = std::make_unique<Active>();
+  Active *active = owned.get();
+  active->request = request;
+  active->sequence = next_sequence_++;
   active->recv_begin = active->send_begin = Clock::now();
-  if (active->request.instruction->of_rows()) return BeginRows(active);
-  auto done = [this, active, push](absl::Status status) {
-    Event event(push ? Event::kSent : Event::kReceived);
-    event.active = active;
-    event.status = std::move(status);
-    Push(std::move(event));
-  };
-  const BlockProgram &block =
-      servers_of_->servers[message.server].blocks[message.block];
-  if (push)
-    servers_->Push(
-        int(message.server), message.block, active->request.step,
-        absl::MakeConstSpan(active->request.buffer, block.pushed().bytes),
-        std::move(done));
+  {
+    MutexLock lock(&mu_);
+    messages_.emplace_hint(messages_.end(), active->sequence, std::move(owned));
+  }
+  const ServerMessageProgram &message = request.instruction->message;
+  const BlockProgram &block = servers_of_->servers[message.server].blocks[message.block];
+  auto done = [this, active](absl::Status status) { MessageEnded(active, std::move(status)); };
+  if (request.instruction->pushes())
+    servers_->Push(int(message.server), message.block, request.step, absl::MakeConstSpan(request.buffer, block.pushed().bytes),
+                   std::move(done));
   else
-    servers_->Pull(int(message.server), message.block, active->request.step,
-                   absl::MakeSpan(active->request.buffer, block.value.bytes),
+    servers_->Pull(int(message.server), message.block, request.step, absl::MakeSpan(request.buffer, block.value.bytes),
                    std::move(done));
 }
 
-void ProgressEngine::BeginRows(Active *active) {
-  const Request &request = active->request;
+void ProgressEngine::MessageEnded(Active *active, absl::Status status) {
+  if (!status.ok()) {
+    Event event(Event::kReceived);
+    event.active = active;
+    event.status = std::move(status);
+    return Push(std::move(event));
+  }
+  const Clock::time_point now = Clock::now();
+  if (trace_ != nullptr && trace_->enabled()) TraceServer(*active, {}, now);
+  const Request request = active->request;
+  message_ended_ = ToTime(now);
+  {
+    MutexLock lock(&mu_);
+    messages_.erase(active->sequence);
+  }
+  --communications_;
+  host_->CommunicationDone(request.cookie, request.index);
+}
+
+void ProgressEngine::BeginRows(const Request &request) {
+  Active *active = NewActive();
+  active->request = request;
+  active->recv_begin = active->send_begin = Clock::now();
   const bool push = request.instruction->pushes();
   auto done = [this, active, push](absl::Status status,
                                    std::vector<uint64_t> bytes) {
@@ -56,8 +82,7 @@ void ProgressEngine::BeginRows(Active *active) {
                 request.buffer, std::move(done));
 }
 
-void ProgressEngine::TraceServer(const Event &event) {
-  const Active &active = *event.active;
+void ProgressEngine::TraceServer(const Active &active, const std::vector<uint64_t> &bytes_of, Clock::time_point end) {
   const InstructionProgram &instruction = *active.request.instruction;
   const bool push = instruction.pushes();
   const auto add = [&](uint32_t server, uint32_t block, uint64_t bytes) {
@@ -71,13 +96,13 @@ void ProgressEngine::TraceServer(const Event &event) {
     span.step = active.request.call;
     span.bytes = bytes;
     span.begin = active.send_begin;
-    span.end = event.at;
+    span.end = end;
     trace_->Add(std::move(span));
   };
   if (instruction.of_rows()) {
-    for (size_t p = 0; p < event.bytes.size(); ++p)
+    for (size_t p = 0; p < bytes_of.size(); ++p)
       add(instruction.rows.parts[p].server, instruction.rows.parts[p].block,
-          event.bytes[p]);
+          bytes_of[p]);
     return;
   }
   const ServerMessageProgram &message = instruction.message;
@@ -93,7 +118,7 @@ void ProgressEngine::HandleServer(Event &event) {
     return Fail(absl::Status(
         event.status.code(),
         absl::StrCat(Describe(*active), ": ", event.status.message())));
-  if (trace_ != nullptr && trace_->enabled()) TraceServer(event);
+  if (trace_ != nullptr && trace_->enabled()) TraceServer(*active, event.bytes, event.at);
   const Request request = active->request;
   active_.erase(active->sequence);
   --communications_;

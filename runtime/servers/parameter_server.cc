@@ -40,15 +40,10 @@ absl::Status ParameterServerImpl::Start() {
   program_ = *std::move(program);
   servers_ = &program_->servers;
   server_ = &servers_->servers[size_t(options_.server)];
-  ExecutorOptions executor;
-  executor.trace = options_.trace;
-  executor.deadline = options_.deadline;
-  executor.emulate = options_.emulate;
-  executor.profile = options_.profile;
-  auto made = Executor::Create(program_, std::move(executor));
-  if (!made.ok()) return Named(made.status());
-  executor_ = *std::move(made);
+  thread_ = std::thread([this] { Run(); });
   MutexLock lock(&mu_);
+  waiters_.Await(&mu_, [this] { return made_.has_value(); });
+  if (!made_->ok()) return Named(*made_);
   machine_ = std::make_unique<Machine>(
       servers_->mode, server_,
       Machine::Options{options_.trainers, options_.max_ahead, options_.cut_every});
@@ -59,7 +54,8 @@ absl::Status ParameterServerImpl::Start() {
     if (absl::Status s = ShareCurrent(b); !s.ok()) return s;
   }
   stall_.Progress();
-  thread_ = std::thread([this] { Run(); });
+  begins_ = true;
+  work_.SignalAll();
   return absl::OkStatus();
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -106,6 +107,7 @@ class ParameterServerImpl : public ParameterServer {
   void Close(uint32_t block, int parts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::StatusOr<std::shared_ptr<Memory>> Buffer(Block *block)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status MakeExecutor();
   void Run();
   void Begin(Machine::Work *work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status Align(Machine::Work *work) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -159,6 +161,9 @@ class ParameterServerImpl : public ParameterServer {
   // The server's thread waits; whether it would notice that nothing comes.
   bool sleeps_ ABSL_GUARDED_BY(mu_) = false;
   bool watches_ ABSL_GUARDED_BY(mu_) = false;
+  // What became of the executor, which the server's thread makes; whether the rest is there too.
+  std::optional<absl::Status> made_ ABSL_GUARDED_BY(mu_);
+  bool begins_ ABSL_GUARDED_BY(mu_) = false;
   bool stop_ ABSL_GUARDED_BY(mu_) = false;
   bool ended_ ABSL_GUARDED_BY(mu_) = false;  // the server's thread begins no update
   absl::Status status_ ABSL_GUARDED_BY(mu_);

@@ -240,8 +240,26 @@ void ParameterServerImpl::Rest() {
                    ": ", machine_->Missing()))));
 }
 
+// Updates run on the server's own thread, while it waits for them.
+absl::Status ParameterServerImpl::MakeExecutor() {
+  ExecutorOptions options;
+  options.trace = options_.trace;
+  options.deadline = options_.deadline;
+  options.emulate = options_.emulate;
+  options.profile = options_.profile;
+  options.runs_where_awaited = true;
+  auto made = Executor::Create(program_, std::move(options));
+  if (!made.ok()) return made.status();
+  executor_ = *std::move(made);
+  return absl::OkStatus();
+}
+
 void ParameterServerImpl::Run() {
+  absl::Status made = MakeExecutor();
   mu_.Lock();
+  made_ = std::move(made);
+  waiters_.Changed();
+  while (!begins_ && !stop_) work_.Wait(&mu_);
   while (!stop_ && status_.ok()) {
     std::vector<Machine::Answer> answers;
     machine_->TakeFinal(&answers);
@@ -254,6 +272,10 @@ void ParameterServerImpl::Run() {
     else
       WaitForWork();
   }
+  // What has begun ends, whatever becomes of it: values are read behind that.
+  mu_.Unlock();
+  if (executor_ != nullptr) executor_->Drain().IgnoreError();
+  mu_.Lock();
   ended_ = true;
   waiters_.Changed();
   mu_.Unlock();

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <random>
 #include <thread>
 
 #include "runtime/session/session.h"
@@ -129,6 +130,73 @@ TEST(ExecutorTest, DeferredInstructionsRunLateButRun) {
   EXPECT_EQ(value[0], 32768.0f);  // 8 ^ 5
   for (uint64_t step = 0; step < 5; ++step)
     EXPECT_EQ((*session->Metrics(step))[0], 2 * std::pow(8.0, double(step)));
+}
+
+// The same instructions and values, drawn, whoever runs them: where nothing has a thread, only while its own thread waits.
+TEST(ExecutorTest, RunsWhereItIsAwaited) {
+  std::mt19937 random(1);
+  for (int time = 0; time < 20; ++time) {
+    PlanBuilder plan(1);
+    uint32_t a = plan.Slot("a", plan::F32, {1}), n = plan.Slot("n", plan::I32, {}, false);
+    auto f = plan.Function("step");
+    uint32_t now = f.Slot(false, a, plan::F32, {1}), next = f.Slot(true, a, plan::F32, {1}), nc = f.Slot(false, n, plan::I32, {});
+    const int most = 1 + int(random() % 4);
+    uint32_t from = now;
+    for (int i = 0; i < most; ++i) {
+      uint32_t to = i + 1 == most ? next : f.Arena(plan::F32, {1});
+      if (i == 0)
+        f.Run("twice", {nc, from}, {to}, {{uint32_t(most - 1), 1}});
+      else
+        f.Run("twice", {nc, from}, {to}, {{uint32_t(i - 1)}});
+      from = to;
+    }
+    f.Output("last", next);
+    auto image = runtime::PlanImage::Load(plan.Bytes());
+    ASSERT_TRUE(image.ok()) << image.status();
+    auto program = (*image)->ForRank(0);
+    ASSERT_TRUE(program.ok()) << program.status();
+    runtime::ExecutorOptions options;
+    options.runs_where_awaited = true;
+    auto executor = runtime::Executor::Create(*program, std::move(options));
+    ASSERT_TRUE(executor.ok()) << executor.status();
+    const float begin = 1;
+    const int one = 1;
+    ASSERT_TRUE((*executor)->SetSlot(0, absl::MakeConstSpan(reinterpret_cast<const std::byte *>(&begin), 4)).ok());
+    ASSERT_TRUE((*executor)->SetSlot(1, absl::MakeConstSpan(reinterpret_cast<const std::byte *>(&one), 4)).ok());
+    double expected = 1;
+    uint64_t last = 0;
+    const int calls = 1 + int(random() % 8);
+    for (int call = 0; call < calls; ++call) {
+      auto begun = (*executor)->Enqueue(0, {});
+      ASSERT_TRUE(begun.ok()) << begun.status();
+      last = *begun;
+      expected *= std::pow(2.0, most);
+    }
+    // Nobody runs it for somebody else: who waits elsewhere has it when this thread has waited.
+    EXPECT_LT((*executor)->completed(), uint64_t(calls));
+    double other = 0;
+    std::thread elsewhere([&] { other = (*executor)->Metrics(last).value()[0]; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_LT((*executor)->completed(), uint64_t(calls));
+    switch (random() % 3) {
+      case 0:
+        EXPECT_EQ((*executor)->Metrics(last).value()[0], expected);
+        break;
+      case 1:
+        EXPECT_TRUE((*executor)->Drain().ok());
+        break;
+      default: {
+        auto shared = (*executor)->ShareSlot(0);
+        ASSERT_TRUE(shared.ok()) << shared.status();
+        float value;
+        std::memcpy(&value, shared->bytes.data(), 4);
+        EXPECT_EQ(value, float(expected));
+        EXPECT_TRUE((*executor)->Drain().ok());
+      }
+    }
+    elsewhere.join();
+    EXPECT_EQ(other, expected);
+  }
 }
 
 // A metric that is a part of what several instructions write is reported when

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "tools/cs-run/server_links.h"
 
+#include <time.h>
+
 #include <algorithm>
 #include <chrono>
 #include <memory>
@@ -56,7 +58,16 @@ std::vector<Block> BlocksOf(const runtime::ServersProgram &servers, int server) 
 // What it gives is without the first and the last quarter:
 struct Flow {
   double messages = 0, bytes = 0, ns = 1;
+  // Of all of it: what this process's threads took on processors.
+  double all_messages = 0, all_bytes = 0, processor_ns = 0;
 };
+
+double ProcessorNs() {
+  timespec time;
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return 1e9 * double(time.tv_sec) + double(time.tv_nsec);
+}
+
 absl::StatusOr<Flow> PullAll(ParameterClient *client, const std::vector<Block> &blocks,
                              double seconds, absl::Duration deadline) {
   auto over = std::make_shared<Completions>();
@@ -73,6 +84,8 @@ absl::StatusOr<Flow> PullAll(ParameterClient *client, const std::vector<Block> &
   const auto end =
       Clock::now() + std::chrono::nanoseconds(int64_t(seconds * 1e9));
   std::vector<Completions::One> all;
+  Flow flow;
+  const double processors = ProcessorNs();
   for (size_t i = 0; i < blocks.size(); ++i) pull(i);
   while (all.size() < begun) {
     auto some = over->Next(deadline);
@@ -82,12 +95,14 @@ absl::StatusOr<Flow> PullAll(ParameterClient *client, const std::vector<Block> &
       if (Clock::now() < end || begun < 3 * blocks.size()) pull(one.number);
     }
   }
+  flow.processor_ns = ProcessorNs() - processors;
+  for (const Completions::One &one : all) flow.all_bytes += double(blocks[one.number].bytes());
+  flow.all_messages = double(all.size());
   std::stable_sort(all.begin(), all.end(),
                    [](const Completions::One &a, const Completions::One &b) {
                      return a.at < b.at;
                    });
   const size_t first = all.size() / 4, last = all.size() - 1 - all.size() / 4;
-  Flow flow;
   for (size_t i = first + 1; i <= last; ++i) {
     ++flow.messages;
     flow.bytes += double(blocks[all[i].number].bytes());
@@ -138,17 +153,27 @@ absl::StatusOr<LinkCost> Measure(ParameterClient *client, const std::vector<Bloc
   const double per_byte =
       differ ? double(*longer - *round_trip) / double(largest.bytes() - smallest.bytes())
              : double(*longer) / double(largest.bytes());
-  std::vector<Block> small;
-  for (const Block &block : blocks)
+  std::vector<Block> small, large;
+  for (const Block &block : blocks) {
     if (block.bytes() <= kSmall) small.push_back(block);
-  std::optional<double> overhead;
+    if (2 * block.bytes() > largest.bytes()) large.push_back(block);
+  }
+  std::optional<double> overhead, processor, processor_of_byte;
+  const auto least = [](std::optional<double> *least, double took) { *least = std::min(least->value_or(took), took); };
+  if (differ && small.size() >= kEnough)
+    for (int i = 0; i < kFlows; ++i) {
+      auto flow = PullAll(client, large, kFlowSeconds, deadline);
+      if (!flow.ok()) return flow.status();
+      least(&processor_of_byte, flow->processor_ns / flow->all_bytes);
+    }
   for (int i = 0; differ && small.size() >= kEnough && i < kFlows; ++i) {
     auto flow = PullAll(client, small, kFlowSeconds, deadline);
     if (!flow.ok()) return flow.status();
     if (flow->messages == 0) continue;
-    const double took = (flow->ns - flow->bytes * per_byte) / flow->messages;
-    overhead = std::min(overhead.value_or(took), took);
+    least(&overhead, (flow->ns - flow->bytes * per_byte) / flow->messages);
+    least(&processor, (flow->processor_ns - flow->all_bytes * *processor_of_byte) / flow->all_messages);
   }
+  if (processor) cost.processor_ns = std::max<int64_t>(0, int64_t(*processor));
   cost.overhead_ns = std::max<int64_t>(0, int64_t(overhead.value_or(0)));
   cost.bits_per_second = std::max<int64_t>(1, int64_t(8e9 / per_byte));
   const auto sending =

@@ -209,7 +209,7 @@ int64_t lowerMedian(Numbers values) {
 struct DrawnCalibration {
   Program program;
   struct Link {
-    int64_t latency, overhead, rate;
+    int64_t latency, overhead, rate, processor;
   };
   std::vector<Link> ofRanks, ofServers;
   Numbers rounds, messages, busy;
@@ -234,8 +234,11 @@ DrawnCalibration drawCalibration(uint64_t seed) {
   std::vector<Object> links, exchanges, compute, copies, nccl;
   auto addLinks = [&](std::vector<DrawnCalibration::Link> &to, const char *from, int64_t count) {
     for (int64_t i = 0; i < count; ++i) {
-      to.push_back({upTo(90'000), upTo(3000), 1 + upTo(upTo(3) ? 4'000'000'000 : 900'000)});
+      const bool hasProcessor = upTo(2);
+      to.push_back({upTo(90'000), upTo(3000), 1 + upTo(upTo(3) ? 4'000'000'000 : 900'000), hasProcessor ? upTo(9000) : 0});
       links.push_back({text("from", from + std::to_string(i)), unread(text("to", "rank 0")), number("latency_ns", to.back().latency), number("overhead_ns", to.back().overhead), number("bits_per_s", to.back().rate), unread(number("round_trip_ns", upTo(99)))});
+      if (hasProcessor)
+        links.back().push_back(number("processor_ns", to.back().processor));
     }
   };
   addLinks(d.ofRanks, "rank ", upTo(5) ? upTo(5) : 0);
@@ -306,6 +309,8 @@ Read expected(const DrawnCalibration &d, int64_t *engine, int64_t *bare, int64_t
       read.overhead = std::max(read.overhead, lowerMedian(d.busy));
       read.latency = std::max(read.latency, round - read.overhead);
     }
+    if (!d.ofServers.empty())
+      read.overhead = std::max(read.overhead, lowerMedian(each(links, &Link::processor)));
   }
   if (!d.copyLatencies.empty()) {
     int64_t rate = INT64_MAX;
