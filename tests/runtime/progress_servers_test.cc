@@ -180,6 +180,17 @@ TEST(ProgressServers, WhatEndsIsProgress) {
   EXPECT_TRUE(failed.ok()) << failed;
 }
 
+TEST(ProgressServers, BehindTheLastNothingIsAwaited) {
+  Job job(5, absl::ZeroDuration(), absl::Milliseconds(40));
+  job.client.Answer(5, absl::OkStatus(), 4);
+  job.Start();
+  absl::Status failed;
+  EXPECT_EQ(job.host.Wait(5, &failed).size(), 5u);
+  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  job.host.Wait(5, &failed);
+  EXPECT_TRUE(failed.ok()) << failed;
+}
+
 TEST(ProgressServers, WhatDoesNotEndIsNamed) {
   Job job(3, absl::ZeroDuration(), absl::Milliseconds(40));
   job.Start();
