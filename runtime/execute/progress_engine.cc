@@ -126,8 +126,9 @@ void ProgressEngine::Loop() {
     batch.swap(own_events_);
     Clock::time_point until;  // to when it pauses
     bool due = false;
-    // Who looks again and again needs no lock.
-    if (batch.empty() && polls && !active_.empty() && !failed_) {
+    // Who looks again and again needs no lock. What servers have is told.
+    const bool looks = polls && !active_.empty();
+    if (batch.empty() && looks && !failed_) {
       due = PollTransport(&until);
       batch.swap(own_events_);
     }
@@ -136,7 +137,7 @@ void ProgressEngine::Loop() {
       while (batch.empty() && events_.empty() && !stop_) {
         if (Oldest() == nullptr || failed_)
           changed_.Wait(&mu_);
-        else if (changed_.WaitUntil(&mu_, polls ? until : WakeUp()) || polls)
+        else if (changed_.WaitUntil(&mu_, looks ? until : WakeUp()) || looks)
           break;
       }
       if (stop_ && batch.empty() && events_.empty()) return;
