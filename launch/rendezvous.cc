@@ -98,7 +98,7 @@ absl::StatusOr<std::vector<std::string>> Wait(const Rendezvous &meeting,
   return addresses;
 }
 
-// One meeting with what answers at `fd`.
+// One meeting with what answers at `fd`. kDeadlineExceeded: it has said nothing.
 absl::StatusOr<std::vector<std::string>> MeetAt(const Rendezvous &meeting, int fd,
                                                 int own_port,
                                                 Clock::time_point deadline) {
@@ -106,7 +106,8 @@ absl::StatusOr<std::vector<std::string>> MeetAt(const Rendezvous &meeting, int f
   SayNonce(fd, nonce);
   // Who listens at one of the addresses need not be rank 0, nor say anything.
   auto greeting = ReadLine(fd, std::min(deadline, Clock::now() + kSpeak));
-  if (!greeting.ok()) return greeting.status();
+  // Also rank 0 itself, in the moment in which its deadline or that of this one is over.
+  if (!greeting.ok()) return absl::DeadlineExceededError(greeting.status().message());
   auto theirs = NonceIn(*greeting);
   if (!theirs.ok()) return theirs.status();
   const Talk talk{fd, meeting.token, absl::BytesToHexString(nonce), *theirs};
@@ -143,17 +144,19 @@ int Connect(int fd, const addrinfo &address, Clock::time_point deadline) {
 absl::StatusOr<std::vector<std::string>> Come(const Rendezvous &meeting,
                                               int own_port,
                                               Clock::time_point deadline) {
+  // What somebody said who did not fit is more than that somebody was silent, and that more than that nobody was there: the last
+  // attempt is often cut short by the deadline.
+  enum { kNobody, kSilent, kSpoke } met = kNobody;
   std::string last = "not tried";
-  bool met = false;  // somebody, who did not fit: more than that nobody is there
   while (Clock::now() < deadline) {
     auto addresses = Resolve(meeting.host, meeting.port, /*passive=*/false);
-    if (!addresses.ok() && !met) last = std::string(addresses.status().message());
+    if (!addresses.ok() && met == kNobody) last = std::string(addresses.status().message());
     for (addrinfo *a = addresses.ok() ? addresses->get() : nullptr; a != nullptr;
          a = a->ai_next) {
       Socket peer(socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
       if (const int error = Connect(peer.fd(), *a, std::min(deadline, Clock::now() + kConnect))) {
         const std::string address = NumericHost(a->ai_addr, a->ai_addrlen);
-        if (!met)
+        if (met == kNobody)
           last = absl::StrCat(address == meeting.host ? "" : address + ": ", std::strerror(error));
         continue;
       }
@@ -161,8 +164,10 @@ absl::StatusOr<std::vector<std::string>> Come(const Rendezvous &meeting,
       if (all.ok()) return all;
       if (absl::IsFailedPrecondition(all.status()))
         return absl::UnavailableError(all.status().message());
+      const bool silent = absl::IsDeadlineExceeded(all.status());
+      if (silent && met == kSpoke) continue;
       last = std::string(all.status().message());
-      met = true;
+      met = silent ? kSilent : kSpoke;
     }
     std::this_thread::sleep_for(kRetry);
   }

@@ -235,6 +235,36 @@ TEST(Rendezvous, HeldPortIsNobodyElses) {
   }
 }
 
+// The last attempt is mostly cut short by the deadline: what was said before it is what the error tells.
+TEST(Rendezvous, WhatWasSaidIsToldNotThatNobodyAnsweredLast) {
+  for (const bool closes : {false, true}) {
+    Rendezvous meeting = Meetings(2)[1];
+    meeting.deadline = absl::Seconds(1);
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    address.sin_port = htons(uint16_t(meeting.port));
+    Socket listener(socket(AF_INET, SOCK_STREAM, 0));
+    ASSERT_EQ(bind(listener.fd(), reinterpret_cast<sockaddr *>(&address), sizeof(address)), 0) << std::strerror(errno);
+    ASSERT_EQ(listen(listener.fd(), 100), 0);
+    // One visit is told something; of those after it one waits for a word until the end, or all are hung up on.
+    std::thread stranger([&] {
+      Socket first(accept(listener.fd(), nullptr, nullptr));
+      const std::string word = "good day\n";
+      send(first.fd(), word.data(), word.size(), MSG_NOSIGNAL);
+      while (closes) {
+        Socket next(accept(listener.fd(), nullptr, nullptr));
+        if (next.fd() < 0) return;
+      }
+    });
+    Socket port;
+    const std::string error(Meet(meeting, &port).status().message());
+    shutdown(listener.fd(), SHUT_RDWR);
+    stranger.join();
+    EXPECT_THAT(error, HasSubstr("; last error: what answers is not rank 0 of this job"));
+  }
+}
+
 TEST(Rendezvous, OtherHostsNeedPermission) {
   Rendezvous meeting = Meetings(1)[0];
   meeting.host = "192.0.2.1";
