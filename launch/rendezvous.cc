@@ -146,7 +146,11 @@ absl::StatusOr<std::vector<std::string>> Come(const Rendezvous &meeting,
                                               Clock::time_point deadline) {
   // What somebody said who did not fit is more than that somebody was silent, and that more than that nobody was there: the last
   // attempt is often cut short by the deadline.
-  enum { kNobody, kSilent, kSpoke } met = kNobody;
+  enum {
+    kNobody,
+    kSilent,
+    kSpoke
+  } met = kNobody;
   std::string last = "not tried";
   while (Clock::now() < deadline) {
     auto addresses = Resolve(meeting.host, meeting.port, /*passive=*/false);

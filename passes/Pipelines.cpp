@@ -56,16 +56,30 @@ static void addDevices(OpPassManager &manager, const Options &options, bool hier
     manager.addPass(createAssignDevices());
 }
 
+/// What messages cost, where that is measured.
+template <typename Options>
+static void addLinks(OpPassManager &manager, const Options &options) {
+  if (options.calibration.empty())
+    return;
+  ReadCostsOptions links;
+  llvm::append_range(links.calibration, options.calibration);
+  manager.addPass(createReadCosts(links));
+}
+
 /// Of what comes into being before: measured costs.
 template <typename Options>
 static void addCosts(OpPassManager &manager, const Options &options) {
-  if (options.profile.empty() && options.calibration.empty() && options.ncclTests.empty())
-    return;
   ReadCostsOptions costs;
   llvm::append_range(costs.profile, options.profile);
   llvm::append_range(costs.calibration, options.calibration);
+  if constexpr (requires { options.scheduleCalibration; })
+    if (!options.scheduleCalibration.empty()) {
+      addLinks(manager, options); // for what the others do not say
+      costs.calibration.assign(options.scheduleCalibration.begin(), options.scheduleCalibration.end());
+    }
   costs.ncclTests = options.ncclTests;
-  manager.addPass(createReadCosts(costs));
+  if (!costs.profile.empty() || !costs.calibration.empty() || !costs.ncclTests.empty())
+    manager.addPass(createReadCosts(costs));
 }
 
 template <typename Options>
@@ -155,11 +169,8 @@ void commsched::buildAllReducePipeline(
   bool dense = options.density == 1.0 && options.sparseRules.empty() &&
                options.momentum == 0.0 && options.secondMoment == 0.0 && options.clip == 0.0;
   bool hierarchical = options.hierarchical && dense;
-  if (hierarchical && !options.calibration.empty()) { // what a message costs decides
-    ReadCostsOptions links;
-    llvm::append_range(links.calibration, options.calibration);
-    manager.addPass(createReadCosts(links));
-  }
+  if (hierarchical) // what a message costs decides
+    addLinks(manager, options);
   addDevices(manager, options, hierarchical);
   addSparse(manager, options);
   if (options.spreadSums)

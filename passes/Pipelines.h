@@ -178,6 +178,10 @@ struct AllReducePipelineOptions
       described("fewer or smaller collectives with the same results: see "
                 "--combine-collectives",
                 true)};
+  ListOption<std::string> scheduleCalibration{
+      *this, "schedule-calibration",
+      llvm::cl::desc("such files for the schedule alone, of a plan that takes another's place in a run: "
+                     "what is computed and reduced stays as calibration= and the cluster make it")};
 };
 
 struct ParameterServerPipelineOptions

@@ -200,7 +200,9 @@ class CarriedStep(CompiledStep):
         module = os.path.join(folder.name, "step.mlir")
         write(module, [self._level0(workers, self._cluster(workers)).encode()])
         (pipeline,) = scheduled(strategy, replan.schedule or strategy.schedule or "solver").pipeline(2)  # costs are what is measured then
-        return dict(command=os.fsencode(replan.command(module, pipeline)), every=replan.every or 0,
+        # But which gradients are cut for all devices of a node, say, is as in the plan that it replaces.
+        first = self._costs_of(workers).calibrations()
+        return dict(command=os.fsencode(replan.command(module, pipeline, first)), every=replan.every or 0,
                     when_off_percent=replan.when_off or 0.0, window=replan.window or 0, deadline_seconds=replan.deadline,
                     folder=os.fsencode(replan.folder) if replan.folder else None)
 

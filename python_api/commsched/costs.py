@@ -49,6 +49,10 @@ class Costs:
     def guessed(self) -> bool:
         return not (self.profile or self.calibration or self.given)
 
+    def calibrations(self) -> "list[str]":
+        """Paths of their files."""
+        return [os.path.join(self.folder or "", path) for path in self.calibration]
+
     def options(self) -> list[str]:
         """Of the pipelines."""
         return [f"{name}={','.join(files)}" for name, files in (("profile", self.profile), ("calibration", self.calibration))

@@ -89,13 +89,16 @@ class Replan:
             raise FrontEndError(f"replan must be a Replan, a Tune or a bool, got: {shown(value)}")
         return value if isinstance(value, Replan) else Replan(when_off=25.0)
 
-    def command(self, module: str, pipeline: str) -> str:
-        """For /bin/sh: makes a plan of the module (a path), compiled with `pipeline` (an option of cs-opt)."""
+    def command(self, module: str, pipeline: str, first: Sequence[str] = ()) -> str:
+        """For /bin/sh: makes a plan of the module (a path), compiled with `pipeline` (an option of cs-opt). first: the files of
+        calibrations that the plan of the run was made with."""
         package = str(pathlib.Path(__file__).resolve().parents[1])
         path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
         words = ["env", f"PYTHONPATH={path}", sys.executable, "-m", "commsched.replan", module, f"--pipeline={pipeline}"]
         if self.calibration:
             words += ["--base", self.calibration]
+        for path in first:
+            words += ["--first-calibration", path]
         if self.schedule:
             words += ["--schedule", self.schedule]
         return " ".join(map(shlex.quote, words)) + " --profile {profile} --calibration {calibration} --plan {plan}"
@@ -170,8 +173,9 @@ def merge_calibration(measured: Mapping[str, Any], base: Optional[Mapping[str, A
 
 
 def plan(module: str, pipeline: str, profile: str, calibration: str, base: Optional[str], schedule: Optional[str],
-         output: str) -> None:
-    """Compiles a module of level 0 with what was measured. Arguments but pipeline and schedule are paths, of any characters."""
+         output: str, first: Sequence[str] = ()) -> None:
+    """Compiles a module of level 0 with what was measured. Arguments but pipeline and schedule are paths, of any characters. What is
+    computed and reduced is as `first`, the calibrations of the run's first plan, make it; measured costs only schedule it."""
     name, _, given = pipeline.partition("=")
     options = [option for option in given.split() if not (schedule and option.startswith("schedule="))]
     if schedule:
@@ -183,9 +187,14 @@ def plan(module: str, pipeline: str, profile: str, calibration: str, base: Optio
         measured = _read(profile)
         options.append("profile=profile.json")
         write(os.path.join(folder, "profile.json"), [measured.encode()])
+        names = [f"first.{number}.json" for number in range(len(first))]
+        for path, calibrated in zip(first, names):
+            write(os.path.join(folder, calibrated), [_read(path).encode()])
+        if names:
+            options.append(f"calibration={','.join(names)}")
         merged = merge_calibration(_calibration(calibration), _calibration(base) if base else None)
         if merged is not None:
-            options.append("calibration=links.json")
+            options.append("schedule-calibration=links.json")
             write(os.path.join(folder, "links.json"), [json.dumps(merged).encode()])
         try:
             for command in ([find("cs-opt"), f"{name}={' '.join(options)}", module, "-o", "scheduled.mlir"],
@@ -226,12 +235,14 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser.add_argument("--profile", required=True, help="times of fragments, from the run")
     parser.add_argument("--calibration", required=True, help="rates of links, from the run")
     parser.add_argument("--base", help="file of cs-run --calibrate, for what cannot be measured in passing")
+    parser.add_argument("--first-calibration", action="append", default=[], metavar="FILE",
+                        help="that with which the plan of the run was made, if there was one; several times, if it was several")
     parser.add_argument("--schedule", help="policy of the schedule")
     parser.add_argument("--plan", required=True, help="the file to write")
     options = parser.parse_args(arguments)
     try:
         plan(options.module, options.pipeline, options.profile, options.calibration, options.base, options.schedule,
-             options.plan)
+             options.plan, options.first_calibration)
     except (ToolError, OSError, ValueError, KeyError) as error:
         print(f"commsched.replan: {error}", file=sys.stderr)
         return 1

@@ -103,6 +103,7 @@ OPTIONS = {
     "fuse-blocks": Option("false", somewhere=True),
     "cluster": Option(str(ROOT / "tests/passes/insert/Inputs/lab.mlir"), nonsense=[NOWHERE, "/"]),
     "calibration": Option(NOWHERE, nonsense=["/", f"{NOWHERE},"]),
+    "schedule-calibration": Option(NOWHERE, nonsense=["/", f"{NOWHERE},"]),
     "profile": Option(NOWHERE, nonsense=["/", f"{NOWHERE},"]),
     "nccl-tests": Option(NOWHERE, nonsense=["/"]),
     "reduction": Option("sum"),
@@ -361,7 +362,7 @@ REFUSED = {(SERVE, option) for option in ("sparse-fuse-bytes", "second-moment", 
 # Of every kind of value.
 NONSENSE = {"long": ["", "x", "1.5", "1e3", "nan", "9223372036854775808", "99999999999999999999", "1,2"],
             "number": ["", "x", "1,2", "0x"], "bool": ["", "2", "yes", "-1"], "string": [""]}
-TEXTS = {"cluster", "profile", "calibration", "nccl-tests", "file", "rules", "sparse-rules"}  # others are names of a choice
+TEXTS = {"cluster", "profile", "calibration", "schedule-calibration", "nccl-tests", "file", "rules", "sparse-rules"}  # others are names of a choice
 
 
 def nonsense_of(option, kind, known):

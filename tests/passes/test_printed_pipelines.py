@@ -68,7 +68,7 @@ def test_all_options_are_printed_in_some_case():
     drawable = {(mode.name, option) for mode in MODES for option in options_of(mode.name)
                 if given(mode.base, option) or any(value != NOWHERE for value in option_of(mode.name, option).values)}
     every = {(name, option) for name in names for option in options_of(name)}
-    assert {option for _, option in every - drawable} == {"profile", "calibration", "nccl-tests"}
+    assert {option for _, option in every - drawable} == {"profile", "calibration", "schedule-calibration", "nccl-tests"}
 
 
 @pytest.mark.parametrize("what, by, found", [(r"clip=\S+", "clip=1.234568e-07", True), ('cluster=""', "cluster=", True), ('cluster="" ', "", False)])

@@ -10,9 +10,12 @@ import time
 from random import Random
 from types import SimpleNamespace
 
+import jax
+import numpy as np
 import pytest
 
 import commsched
+from commsched.costs import Costs
 from commsched.replan import Replan, main, merge_calibration
 from commsched.strategy import POLICIES
 from test_end_to_end import batches_of, digits  # noqa: F401 (a fixture)
@@ -54,7 +57,8 @@ def test_what_makes_no_sense_is_refused():
 def test_plans_of_another_schedule_have_the_options_that_go_with_it(tmp_path, options, schedule):
     """Else the compiler refuses each of them in the middle of the run."""
     strategy = commsched.AllReduce(**options)
-    program = SimpleNamespace(strategy=strategy, _level0=lambda workers, cluster: "", _cluster=lambda workers: None)
+    program = SimpleNamespace(strategy=strategy, _level0=lambda workers, cluster: "", _cluster=lambda workers: None,
+                              _costs_of=lambda workers: Costs())
     command = commsched.Program._replanning(program, 2, Replan(every=5, schedule=schedule), strategy, SimpleNamespace(name=str(tmp_path)))["command"].decode()
     (pipeline,) = (word.removeprefix("--pipeline=") for word in shlex.split(command) if word.startswith("--pipeline="))
     given = dict(option.split("=") for option in pipeline.partition("=")[2].split())
@@ -115,6 +119,36 @@ def test_plan_changes_and_the_training_does_not(digits, tmp_path):  # noqa: F811
     assert [metrics["loss"] for metrics in without.run(itertools.islice(itertools.cycle(few), steps))] == losses
     assert {name: value.tobytes() for name, value in without.slots().items()} == values
     without.close()
+
+
+@with_tools
+@pytest.mark.parametrize("calibrated", [False, True])
+def test_plans_for_nodes_of_several_devices_fit(tmp_path, calibrated):
+    """Of what links cost, how many shards a gradient has depends too: new plans have those of the first."""
+    slow = {**calibration((0, 1, 10**9), (1, 0, 10**9)), "transport": "grpc", "ranks": 2, "servers": 0, "module": "", "exchanges": [
+        {"rank": rank, "round_ns": 2 * 10**6, "message_ns": 10**6, "busy_message_ns": 10**6} for rank in range(2)]}
+    for link in slow["links"]:
+        link.update(latency_ns=10**6, overhead_ns=10**6, round_trip_ns=2 * 10**6)
+    (tmp_path / "slow.json").write_text(json.dumps(slow))
+    values = np.random.default_rng(1).normal(size=(4, 300000)).astype(np.float32)
+
+    def step(params, x):
+        loss, grads = jax.value_and_grad(lambda p: ((x @ p["w"]) ** 2).mean())(params)
+        return {"w": params["w"] - 1e-7 * grads["w"]}, loss
+    program = commsched.transpile(
+        step, {"w": np.ones(300000, np.float32)}, values, cluster=commsched.Cluster(2, devices=2, intra_mbit_per_s=4000),
+        calibration=str(tmp_path / "slow.json") if calibrated else None)
+    assert (b".shard" in program.plan) != calibrated
+
+    def until_decided():
+        for step in range(5000):
+            if {"switched", "given up"} & {event["kind"] for event in program.replans}:
+                return
+            yield values
+    for _ in program.run(until_decided(), replan=Replan(every=20, window=10)):
+        pass
+    kinds = [event["kind"] for event in program.replans]
+    assert "switched" in kinds and "given up" not in kinds, program.replans
 
 
 @with_tools

@@ -18,7 +18,7 @@ for line in help_text.read_text().splitlines():
     if not option or not (inside in ours or inside.startswith("cs-")) or inside == "cs-opt":
         continue
     seen += 1
-    is_list = option[1] in ("profile", "calibration", "rules", "sparse-rules")
+    is_list = option[1] in ("profile", "calibration", "schedule-calibration", "rules", "sparse-rules")
     if not is_list and "(default " not in option[2]:
         wrong.append(f"--{inside}={option[1]}: {option[2]}")
 assert seen > 60, seen
