@@ -23,7 +23,8 @@ void addTurns(const StepProblem &step, const schedule::Schedule &schedule,
 /// it, which is another part of them on each trainer, as links and compute are never alike to the
 /// microsecond: what one has pushed and another one has not is left lying until nothing is more urgent,
 /// and grows gradient by gradient, while the links back have nothing to send. By turns all push the same
-/// before the same, whatever comes in between. What the next step does not need, or this one does, is not
+/// before the same, whatever comes in between. Turns are those by need where links are a little slower than
+/// the problem says. What the next step does not need, or this one does, is not
 /// touched: it is as urgent as it was, before all pushes or behind them.
 schedule::Schedule pushInTurn(const StepProblem &step, schedule::Schedule schedule);
 
