@@ -45,7 +45,7 @@ class RankUse:
 class Simulation:
     """What simulate() returns. Times are in ns.
 
-    step_ns: of a step in the long run (with `steps`: the mean, but the first); steady: False if steps do not
+    step_ns: of a step in the long run (with `steps`: the mean between the first and the last); steady: False if steps do not
     settle into a rhythm, and step_ns is an average; ends_ns: when each step is complete everywhere; compute_ns
     and exposed_ns: of the rank that computes longest; planned_ns, bound_ns, any_order_bound_ns: what the
     compiler predicted and proved, 0 if the plan says nothing; events, messages, seconds: what the simulation took.

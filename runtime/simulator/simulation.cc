@@ -238,16 +238,17 @@ SimulationResult Simulation::Result() {
   result.ends_ns.assign(ends_.begin(), ends_.begin() + long(n));
   result.first_step_ns = double(ends_[0]);
   result.total_ns = double(ends_[n - 1]);
-  // Steps from + 1 .. n - 1 count.
+  // Steps from + 1 .. to count: of a run none waits for what the last one leaves, so that it is shorter than any bound of the others.
   size_t from = 0;
+  const size_t to = options_.steps >= 3 ? n - 2 : n - 1;
   if (options_.steps == 0) {
     const size_t half = n - 1 - (n - 1) / 2, merge = std::max<size_t>(1, model_.program->servers.merge);
     const size_t whole = half < merge ? half : half - half % merge;
     from = n - 1 - (period_ != 0 ? period_ : whole);
     result.steady = period_ != 0;
   }
-  const double count = double(n - 1 - from);
-  result.step_ns = n == 1 ? double(ends_[0]) : double(ends_[n - 1] - ends_[from]) / count;
+  const double count = double(to - from);
+  result.step_ns = n == 1 ? double(ends_[0]) : double(ends_[to] - ends_[from]) / count;
   size_t link = 0;
   const auto use = [&](uint32_t resource) {
     LinkUse of;
@@ -264,7 +265,7 @@ SimulationResult Simulation::Result() {
     RankResult of;
     of.rank = rank.rank;
     of.ranks = model_.classes[rank.index].ranks;
-    const auto &last = rank.sums[n - 1], first = n == 1 ? std::pair{0.0, 0.0} : rank.sums[from];
+    const auto &last = rank.sums[to], first = n == 1 ? std::pair{0.0, 0.0} : rank.sums[from];
     of.compute_ns = (last.first - first.first) / std::max(1.0, count);
     of.exposed_ns = (last.second - first.second) / std::max(1.0, count);
     of.up = use(rank.up);

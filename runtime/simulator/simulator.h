@@ -108,7 +108,7 @@ struct SimulationResult {
   std::vector<RankResult> ranks;  // by class, ascending
   uint64_t steps = 0;             // that were run
   bool steady = true;             // false: the last half of the steps is averaged
-  double step_ns = 0;             // in the long run; with --steps: their mean, but the first
+  double step_ns = 0;             // in the long run; with --steps: their mean, but the first and, of three or more, the last
   double first_step_ns = 0;
   double total_ns = 0;                    // until the last step is complete everywhere
   std::vector<double> ends_ns;            // by step: when it is complete everywhere

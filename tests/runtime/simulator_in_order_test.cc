@@ -124,12 +124,12 @@ TEST(SimulatorInOrder, AllRanksHaveOneOrder) {
     options.every_rank = true;
     options.jitter = double(random() % 3) * 0.2;
     options.jitter_seed = seed;
-    const double overtaking = plan.Simulate(options).step_ns;
+    const double overtaking = plan.Simulate(options).total_ns;
     runtime::TraceRecorder trace;
     options.in_order = true;
     options.trace = &trace;
     const SimulationResult result = plan.Simulate(options);
-    slower += result.step_ns > overtaking;
+    slower += result.total_ns > overtaking;
     ++cases;
     std::map<int, std::vector<std::string>> orders;  // by rank
     for (const Span &span : SpansOf(trace)) {

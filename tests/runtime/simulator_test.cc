@@ -155,6 +155,20 @@ TEST(Simulator, UrgentMessageOvertakesBetweenPackets) {
   EXPECT_DOUBLE_EQ(urgent[0].end, (100 + 10'001'000 + kAlpha) / 1000.0);
 }
 
+TEST(Simulator, TheLastOfSomeStepsIsNone) {
+  // What is not urgent gives way to the next step's urgent message; behind the last step it does not, which is shorter.
+  CostPlan plan(2);
+  plan.f.Delay(1'000'000, {{1, 1}});
+  plan.AllReduce("urgent", 500'000, {{0}}, Swap(), 0);
+  plan.f.Delay(1'000'000, {{0}, {3, 1}});
+  plan.AllReduce("later", 1'000'000, {{2}}, Swap(), 1);
+  const double steady = plan.Simulate(Plain(0)).step_ns;
+  const SimulationResult some = plan.Simulate(Plain(8));
+  ASSERT_EQ(some.ends_ns.size(), 8u);
+  EXPECT_LT(some.ends_ns[7] - some.ends_ns[6], steady);
+  EXPECT_EQ(some.step_ns, steady);
+}
+
 TEST(Simulator, CreditHoldsMessagesBack) {
   CostPlan plan(2);
   plan.f.Delay(1000, {{1, 1}, {2, 1}});
