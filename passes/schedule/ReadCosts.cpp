@@ -64,6 +64,8 @@ private:
   LogicalResult findFragments();
   Key keyOf(const MeasuredProcess &process, const MeasuredProcess::Key &measured);
   bool isOfCudaDevices();
+  /// Why a fragment may be unknown, as more of the error.
+  StringRef ofOtherLinks();
   LogicalResult checkKnown(const MeasuredProcess &process);
   LogicalResult checkAlike(const MeasuredProcess &first,
                            const MeasuredProcess &other);
@@ -236,6 +238,11 @@ bool CostReader::isOfCudaDevices() {
   });
 }
 
+StringRef CostReader::ofOtherLinks() {
+  bool several = llvm::any_of(module.getOps<cs::ClusterOp>(), [](cs::ClusterOp cluster) { return cluster.getDevices() > 1; });
+  return several ? ", whose fragments depend on what links cost: profile a plan that was made with the same calibration" : "";
+}
+
 LogicalResult CostReader::checkKnown(const MeasuredProcess &process) {
   if (process.role == "server" && !servers.count(process.index))
     return error(process.file) << "the module has no " << process.name;
@@ -249,7 +256,7 @@ LogicalResult CostReader::checkKnown(const MeasuredProcess &process) {
     return error(process.file)
            << process.name << ": the module has no fragment \""
            << std::get<1>(key) << "\" on device " << std::get<2>(key) << " in @"
-           << std::get<0>(key);
+           << std::get<0>(key) << ofOtherLinks();
   }
   return success();
 }

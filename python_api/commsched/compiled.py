@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import warnings
 from typing import Any, Callable, Optional
 
@@ -108,11 +109,13 @@ class CompiledStep:
             return self._costs
         if workers not in self._measured:
             description, folder = self._description(workers), TemporaryFolder()
-            plan = tools.plan(self._level0(workers, self._cluster(workers)), self.strategy.at(0)[0])
             batch = description.flatten("step", self._example())
             values = {slot.name: slot.initial for slot in description.slots}
-            self._measured[workers] = (measured(plan, values, batch, folder.name), folder)
+            self._measured[workers] = (measured(functools.partial(self._plan_to_measure, workers), values, batch, folder.name), folder)
         return self._measured[workers][0]
+
+    def _plan_to_measure(self, workers: int, costs: Costs) -> bytes:
+        return tools.plan(self._level0(workers, self._cluster(workers)), self.strategy.at(0)[0], costs.options(), costs.folder)
 
     def _example(self) -> Any:
         """The example batch, as run() is given batches."""

@@ -9,7 +9,7 @@ import dataclasses
 import json
 import os
 import re
-from typing import Any, Mapping, Sequence, Union
+from typing import Any, Callable, Mapping, Sequence, Union
 
 import numpy as np
 
@@ -100,18 +100,25 @@ def _in(folder: str) -> Costs:
     return Costs(("profile.json",), ("calibration.json",), folder=folder)
 
 
-def measured(plan: bytes, values: Mapping[str, np.ndarray], batch: Mapping[str, np.ndarray], folder: str) -> Costs:
-    """What a plan takes here, with its ranks as threads, in files in the folder: the links, and the fragments of some steps
-    that begin with these values."""
+def calibrated(folder: str) -> Costs:
+    """Of the links that are measured first, in this folder: on them depends what nodes of several devices compute, and so which
+    fragments there are to measure."""
+    return Costs((), ("calibration.json",), folder=folder)
+
+
+def measured(compiled: "Callable[[Costs], bytes]", values: Mapping[str, np.ndarray], batch: Mapping[str, np.ndarray], folder: str) -> Costs:
+    """What a program takes here, with its ranks as threads, in files in the folder: the links, and the fragments of some steps
+    that begin with these values. compiled: its plan by some costs."""
     def path(name):
         return os.path.join(folder, name)
-    write(path("plan"), [plan])
     save(path("init"), values)
     training = ["--init", path("init"), "--steps", str(_STEPS)]
     if batch:
         save(path("batch"), batch)
         training += ["--batch", path("batch")]
-    for options in (["--calibrate", path("calibration.json")], [*training, "--profile", path("profile.json")]):
+    for costs, options in ((Costs(), ["--calibrate", path("calibration.json")]),
+                           (calibrated(folder), [*training, "--profile", path("profile.json")])):
+        write(path("plan"), [compiled(costs)])
         command = [tools.find("cs-run"), path("plan"), *options]
         done = tools.call(command, text=True, errors="replace")
         if done.returncode != 0:

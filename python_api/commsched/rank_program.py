@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
 import hashlib
 import json
 import os
@@ -21,6 +20,7 @@ from . import following
 from . import saved as saved_file
 from . import tools
 from .arguments import check_path
+from .check import write
 from .costs import Costs
 from .errors import FrontEndError, Interrupted, JobError, RuntimeFailure
 from .job import Job
@@ -31,6 +31,7 @@ from .saved import Saved
 from .serving import give_values
 from .steps import Steps
 from .strategy import AllReduce, Strategy
+from .temporary import TemporaryFolder
 
 
 class RankProgram(Program):
@@ -199,23 +200,33 @@ class RankProgram(Program):
     def _begin(self, compiled: Callable[[], bytes], replan: Optional[dict] = None, profile: bool = False) -> Any:
         """A session of this rank, with the plan that rank 0 compiles."""
         from .native import RankSession
+        plan = self._on_rank_0(compiled)
+        if self._job._whole is not None:
+            self._job._whole.broadcast("serves", b"run")
+        return RankSession(self._job, plan, replan, profile)
+
+    def _on_rank_0(self, compiled: Callable[[], bytes]) -> bytes:
+        """What rank 0 compiles; on others nothing, or its error."""
         plans = []
 
         def keep():
             plans.append(compiled())
             return b""
         self._job._of_rank_0("compiles", keep)
-        if self._job._whole is not None:
-            self._job._whole.broadcast("serves", b"run")
-        return RankSession(self._job, plans[0] if plans else b"", replan, profile)
+        return plans[0] if plans else b""
 
     # ---- costs -------------------------------------------------------------------------------
     def _measure(self) -> None:
-        """All ranks: what the step takes on each, from the example, and their links. All have the same files then."""
+        """All ranks: their links, and what the step takes on each, from the example. All have the same files then."""
         workers, job = self.workers, self._job
         self._agree_values("calibrates", self._saved.values)
-        plan = functools.cache(lambda: tools.plan(self._level0(workers, self._cluster(workers)), self.strategy.at(0)[0]))
-        session = self._begin(plan, profile=True)
+        links = job.calibrate(self._on_rank_0(lambda: self._plan_to_measure(workers, costs.Costs())))
+
+        def compiled():
+            with TemporaryFolder() as folder:
+                write(os.path.join(folder, "calibration.json"), [links])
+                return self._plan_to_measure(workers, costs.calibrated(folder))
+        session = self._begin(compiled, profile=True)
         try:
             for name, value in self._saved.values.items():
                 session.set_slot(name, value)
@@ -230,7 +241,6 @@ class RankProgram(Program):
             profiles = job.gather("calibrates", session.profile()) or []  # all, on rank 0
         finally:
             session.close()
-        links = job.calibrate(plan() if job.rank == 0 else b"")
         texts = job._of_rank_0("calibrates", lambda: json.dumps([costs.merged(profiles), links.decode()]).encode())
         self._measured[workers] = costs.kept(*json.loads(texts))
 

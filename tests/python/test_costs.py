@@ -51,6 +51,25 @@ def test_measured_files(tmp_path):
     first.close()
 
 
+@needs_tools
+@pytest.mark.parametrize("strategy", [commsched.AllReduce(), commsched.AllReduce(spread_sums=True), commsched.ParameterServers(servers=2)])
+def test_what_is_measured_of_nodes_of_several_devices(strategy):
+    """By what links cost, gradients are cut for the devices or not: times are those of the fragments that there are then."""
+    import jax
+    batch = np.random.default_rng(1).normal(size=(4, 300000)).astype(np.float32)
+
+    def step(params, x):
+        loss, grads = jax.value_and_grad(lambda p: ((x @ p["w"]) ** 2).mean())(params)
+        norm = (grads["w"] ** 2).sum() ** 0.5
+        return {"w": params["w"] - 1e-4 * grads["w"] / norm}, loss
+    found = []
+    for options in (dict(calibrate=True), {}):
+        with commsched.transpile(step, {"w": np.ones(300000, np.float32)}, batch, strategy=strategy, **options,
+                                 cluster=commsched.Cluster(2, devices=2, intra_mbit_per_s=4000)) as made:
+            found.append(made.run([batch] * 3)[-1]["loss"])
+    assert found[0] == pytest.approx(found[1], rel=1e-5)
+
+
 def test_what_is_refused(tmp_path):
     for options, match in ((dict(profile=3), "profile must be a file or several, got: 3"),
                            (dict(profile=tmp_path / "none"), "profile must be a file, got: .*none"),

@@ -44,6 +44,10 @@
 // RUN: not cs-opt --read-costs=profile=%t/device.json %t/m.mlir 2>&1 | FileCheck %s --check-prefix=DEVICE
 // DEVICE: error: '{{.*}}device.json': rank 0: the module has no fragment "a" on device 1 in @step
 
+// RUN: sed 's/devices = 1/devices = 2/' %t/m.mlir > %t/devices.mlir
+// RUN: not cs-opt --read-costs=profile=%t/label.json %t/devices.mlir 2>&1 | FileCheck %s --check-prefix=LINKS
+// LINKS: error: '{{.*}}label.json': rank 0: the module has no fragment "z" on device 0 in @step, whose fragments depend on what links cost: profile a plan that was made with the same calibration
+
 // RUN: sed 's/"label":"b"/"label":"a"/' %t/p.json > %t/same.json
 // RUN: not cs-opt --read-costs=profile=%t/same.json %t/m.mlir 2>&1 | FileCheck %s --check-prefix=SAME
 // SAME: error: '{{.*}}same.json': rank 0: "a" is there twice
