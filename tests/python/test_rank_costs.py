@@ -4,6 +4,7 @@
 import json
 import subprocess
 import sys
+import textwrap
 
 import pytest
 
@@ -78,3 +79,27 @@ def test_links_of_hosts(tmp_path):
             assert rank.returncode == 0, errors
             found.append(out.splitlines())
     assert found[0] == found[1] and int(found[0][1].split()[1]) < 36e6, found
+
+
+def test_nodes_of_several_devices(tmp_path):
+    """What fragments they have depends on the links: these are measured first. A plan that takes the first one's place has the same."""
+    step = """
+        import sys
+        import jax
+        import numpy as np
+        import commsched
+        VALUES = np.random.default_rng(1).normal(size=(4, 300000)).astype(np.float32)
+
+        def step(params, x):
+            loss, grads = jax.value_and_grad(lambda p: ((x @ p["w"]) ** 2).mean())(params)
+            return {"w": params["w"] - 1e-7 * grads["w"]}, loss
+    """
+    text = """
+        program = commsched.transpile(step, {"w": np.ones(300000, np.float32)}, VALUES, calibrate=True,
+                                      cluster=commsched.Cluster(2, devices=2, intra_mbit_per_s=4000))
+        losses = program.run([VALUES[2 * job.rank:2 * job.rank + 2]] * 300, replan=commsched.Replan(every=30, window=10))
+        kinds = {event["kind"] for event in program.replans}
+        print(losses[-1]["loss"], "given up" in kinds)
+    """
+    found = outputs(run(script(tmp_path, text, step=textwrap.dedent(step)), 2, token_file(tmp_path)))
+    assert found[0] == found[1] and found[0][0].endswith(" False"), found
