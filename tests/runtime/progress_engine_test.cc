@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/base/sync.h"
+#include "tests/runtime/idle_transport.h"
 
 namespace commsched::runtime {
 namespace {
@@ -22,11 +23,9 @@ using ::testing::ElementsAre;
 using ::testing::UnorderedElementsAre;
 
 // Keeps sends until the test says that they are complete.
-class HeldTransport final : public Transport {
+class HeldTransport final : public IdleTransport {
  public:
-  int rank() const override { return 0; }
-  int nodes() const override { return 3; }
-  const char *name() const override { return "held"; }
+  HeldTransport() : IdleTransport(3) {}
   void Send(int peer, MessageTag tag, int32_t, absl::Span<const std::byte> bytes,
             Done done) override {
     MutexLock lock(&mu_);
@@ -36,12 +35,6 @@ class HeldTransport final : public Transport {
     sends_.push_back({peer, bytes.size(), std::move(done)});
     changed_.SignalAll();
   }
-  void Recv(int, MessageTag, absl::Span<std::byte>, Done) override { FAIL(); }
-  void RecvStream(int, MessageTag, size_t, size_t, Sink, Done) override { FAIL(); }
-  void Abort(const absl::Status &) override {}
-  void Close(absl::Duration) override {}
-  uint64_t bytes_sent() const override { return 0; }
-  uint64_t bytes_received() const override { return 0; }
 
   // Waits until `count` messages have been handed over in all.
   std::vector<uint32_t> Await(size_t count) {

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "runtime/execute/progress_engine.h"
+#include "tests/runtime/idle_transport.h"
 
 namespace commsched::runtime {
 namespace {
@@ -101,19 +102,10 @@ class Host final : public ProgressEngine::Host {
 };
 
 // Between ranks, which have nothing for each other.
-class Polled final : public Transport {
+class Polled final : public IdleTransport {
  public:
-  int rank() const override { return 0; }
-  int nodes() const override { return 2; }
-  const char *name() const override { return "polled"; }
+  Polled() : IdleTransport(2) {}
   bool polls() const override { return true; }
-  void Send(int, MessageTag, int32_t, absl::Span<const std::byte>, Done) override { FAIL(); }
-  void Recv(int, MessageTag, absl::Span<std::byte>, Done) override { FAIL(); }
-  void RecvStream(int, MessageTag, size_t, size_t, Sink, Done) override { FAIL(); }
-  void Abort(const absl::Status &) override {}
-  void Close(absl::Duration) override {}
-  uint64_t bytes_sent() const override { return 0; }
-  uint64_t bytes_received() const override { return 0; }
 };
 
 struct Job {
