@@ -30,9 +30,8 @@ JobServers::JobServers(Job *job, std::shared_ptr<const runtime::PlanImage> image
     : job_(job), image_(std::move(image)) {}
 
 JobServers::~JobServers() {
-  for (auto &server : servers_)
-    if (finished_) server->service->Wait().IgnoreError();
-  Stop(absl::CancelledError("the session is closed"));
+  if (!finished_) Stop(absl::CancelledError("the session is closed"));
+  for (auto &server : servers_) server->service->Wait().IgnoreError();
 }
 
 absl::StatusOr<std::string> JobServers::BeginOne(int number, runtime::ProfileRecorder *profile) {
@@ -148,8 +147,13 @@ absl::StatusOr<size_t> JobServers::GetValue(const runtime::ValueInfo &value, abs
 }
 
 absl::Status JobServers::Finish() {
-  for (auto &server : servers_)
-    if (absl::Status s = server->server->Wait(); !s.ok()) return s;
+  for (auto &server : servers_) {
+    absl::Status s = server->server->Wait();
+    if (s.ok()) continue;
+    // The others may not have heard it yet: their trainers are to hear this, not that they were closed.
+    Stop(s);
+    return s;
+  }
   finished_ = true;
   return absl::OkStatus();
 }

@@ -28,18 +28,20 @@ class JobServers {
   static absl::StatusOr<std::unique_ptr<JobServers>> Begin(
       Job *job, std::shared_ptr<const runtime::PlanImage> image, int first = 0,
       runtime::ProfileRecorder *profile = nullptr);
-  // After Finish, waits until the trainers have gone; else ends the servers.
+  // After Finish, waits until the trainers have gone; else ends the servers, and gives trainers a moment to hear why.
   ~JobServers();
 
+  // Where they are, by number.
+  const std::vector<std::string> &addresses() const { return addresses_; }
   // Of this rank's trainer.
   runtime::ConnectServersFunction connector() const;
   // What a server here has of a value, or is to have: before the steps of all, or after Finish.
   absl::Status SetValue(const runtime::ValueInfo &value, absl::Span<const std::byte> whole);
   // Leaves the bytes that other servers have; returns how many there were here.
   absl::StatusOr<size_t> GetValue(const runtime::ValueInfo &value, absl::Span<std::byte> whole);
-  // All ranks, when their trainers have finished: until everything is applied.
+  // All ranks, when their trainers have finished: until everything is applied. With one server here the others fail.
   absl::Status Finish();
-  // Tells the trainers why the job ends.
+  // Tells the trainers why the job ends. The first reason counts.
   void Stop(const absl::Status &why);
 
  private:

@@ -20,8 +20,8 @@
 
 namespace commsched::transport {
 
-// How long a close waits for the peers' goodbyes.
-inline constexpr auto kGoodbyeGrace = std::chrono::seconds(1);
+// How long a close waits for the peers' goodbyes: on a machine that has much to do these take a while.
+inline constexpr auto kGoodbyeGrace = std::chrono::seconds(3);
 
 // Wakes up threads that wait for a condition over state of several locks.
 class Monitor {

@@ -209,6 +209,9 @@ absl::Status Client::Connect() {
   });
   if (failure().ok() && !gives_up)
     if (absl::Status status = CheckSteps(); !status.ok()) Failed(status);
+  if (!failure().ok())
+    monitor_.Wait(Clock::now() + kLinger,
+                  [&] { return AllLinks([](const auto &link) { return link->welcomed() || link->closed(); }); });
   MutexLock lock(&mu_);
   connecting_ = false;
   if (gives_up) failure_ = options_.gives_up;

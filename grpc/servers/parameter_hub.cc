@@ -3,7 +3,6 @@
 #include "grpc/servers/parameter_hub.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -20,8 +19,6 @@ namespace {
 using runtime::Clock;
 using runtime::MutexLock;
 
-// How long those who are not there at the moment, or have not come yet, may take to hear of the end.
-constexpr auto kLinger = std::chrono::seconds(2);
 // How often the deadline the disk may take for one answer: to a checkpoint that all wait for.
 constexpr int kDiskPatience = 5;
 
@@ -339,6 +336,7 @@ void ParameterHub::Ended(const absl::Status &status) {
     if (ended_ && (status.ok() || !failure_.ok())) return;
     ended_ = true;
     failure_ = runtime::Unshared(status);
+    failed_at_ = Clock::now();
     if (!failure_.ok())
       for (Machine::Connection name : machine_.Fail())
         if (auto connection = Find(name)) tell.push_back(std::move(connection));
@@ -352,14 +350,12 @@ void ParameterHub::Ended(const absl::Status &status) {
 
 absl::Status ParameterHub::WaitUntilOver() {
   MutexLock lock(&mu_);
-  std::optional<Clock::time_point> until;
   while (!ended_ || (!shut_down_ && !machine_.IsOver(!failure_.ok()))) {
     if (!ended_ || failure_.ok()) {
       changed_.Wait(&mu_);
       continue;
     }
-    if (!until) until = Clock::now() + kLinger;
-    if (changed_.WaitUntil(&mu_, *until)) break;
+    if (changed_.WaitUntil(&mu_, failed_at_ + kLinger)) break;
   }
   return runtime::Unshared(failure_);
 }

@@ -131,6 +131,7 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
   runtime::DiskWatch disk_ ABSL_GUARDED_BY(mu_);
   bool ended_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
+  runtime::Clock::time_point failed_at_ ABSL_GUARDED_BY(mu_);
   bool shut_down_ ABSL_GUARDED_BY(mu_) = false;
 };
 

@@ -6,6 +6,7 @@
 #define COMMSCHED_GRPC_SERVERS_PARAMETER_PROTOCOL_H
 
 #include <algorithm>
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -24,6 +25,9 @@
 namespace commsched::transport {
 
 inline constexpr uint32_t kParameterProtocol = 3;
+
+// How long those who are not there at the moment, or have not come yet, may take to hear of the end.
+inline constexpr auto kLinger = std::chrono::seconds(2);
 
 // Of a frame that may have a payload; else null.
 inline parameter::Data *DataOf(parameter::Header &header) {

@@ -295,7 +295,8 @@ void ServerLink::Leave(parameter::Header last) {
     leaving_ = true;
     machine_.Leave();
     stream = stream_;
-    if (stream != nullptr && machine_.joined()) stream->Put(std::move(last));
+    // Behind the join also where that is not answered yet: the server may have taken it.
+    if (stream != nullptr) stream->Put(std::move(last));
   }
   if (stream != nullptr) stream->End();
 }

@@ -214,7 +214,10 @@ void cs_session_destroy(cs_session *session) {
     Finished(session->trace.Write(session->trace_path));
   }
   if (session->stop != nullptr) session->stop->Detach();
+  // Trainers of other ranks may hear from the servers here first.
+  const absl::Status why = session->session->failure();
   session->session.reset();
+  if (session->servers != nullptr && !why.ok()) session->servers->Stop(why);
   session->servers.reset();
   delete session;
   Counted::Gone();

@@ -165,6 +165,11 @@ Session::~Session() {
 
 absl::Status Session::Root(const absl::Status &status) {
   if (status.ok()) return status;
+  const absl::Status found = failure();
+  return found.ok() ? status : found;
+}
+
+absl::Status Session::failure() {
   absl::Status found;
   for (auto &executor : executors_) {
     absl::Status own = executor->status();
@@ -172,7 +177,7 @@ absl::Status Session::Root(const absl::Status &status) {
       found = OfRank(executor->program().rank, executor->program().nodes, own);
     if (!own.ok() && !IsEcho(own)) break;
   }
-  return found.ok() ? status : found;
+  return found;
 }
 
 absl::Status Session::SetSlot(uint32_t slot, absl::Span<const std::byte> value) {

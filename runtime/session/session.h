@@ -147,6 +147,8 @@ class Session {
   uint64_t first_step() const;
   // Whether servers elsewhere write checkpoints while they run.
   bool servers_keep_checkpoints() const;
+  // Why a rank here has failed, of several the one to blame; OK if none has. Does not wait.
+  absl::Status failure();
   // Ends all ranks, from any thread.
   void Cancel(const absl::Status &why);
 

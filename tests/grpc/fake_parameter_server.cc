@@ -116,6 +116,7 @@ absl::Status FakeParameterServer::GetSlot(uint32_t slot,
 }
 
 absl::StatusOr<uint64_t> FakeParameterServer::Join(int) {
+  if (before_join) before_join();
   MutexLock lock(&mu_);
   if (!failure_.ok()) return Unshared(failure_);
   uint64_t steps = UINT64_MAX;

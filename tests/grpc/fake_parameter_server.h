@@ -33,6 +33,7 @@ class FakeParameterServer final : public runtime::ParameterServer {
   // Called between the sum and the update of (block, step).
   std::function<void(uint32_t block, uint64_t step)> before_update;
   std::function<void()> before_save;
+  std::function<void()> before_join;
 
   absl::Status SetWhole(const std::string &,
                         absl::Span<const std::byte>) override {

@@ -9,6 +9,8 @@
 
 #include <thread>
 
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
 #include "grpc/base/address.h"
 #include "tests/conformance/conformance.h"
 #include "tests/grpc/parameter_test_util.h"
@@ -284,6 +286,24 @@ TEST_F(ParameterServiceTest, WhoGivesUpIsHeardByAllServers) {
     EXPECT_THAT(std::string(services_[1]->Wait().message()),
                 HasSubstr(there ? "trainer 1 gave up: it has other data" : "the disk is on fire"));
   }
+}
+
+// A server has taken the trainer, and its answer is under way, when another one ends the job.
+TEST_F(ParameterServiceTest, WhoLeavesBeforeItIsWelcomedSaysWhy) {
+  Start(2, 2);
+  absl::Notification asked, answers;
+  servers_[0]->before_join = [&] {
+    asked.Notify();
+    answers.WaitForNotification();
+  };
+  std::thread thread([&] { EXPECT_THAT(std::string(Connect(0).status().message()), HasSubstr("the disk is on fire")); });
+  asked.WaitForNotification();
+  services_[1]->Stop(absl::InternalError("the disk is on fire"));
+  EXPECT_EQ(services_[1]->Wait().code(), absl::StatusCode::kInternal);  // which the trainer has heard
+  absl::SleepFor(absl::Milliseconds(200));
+  answers.Notify();
+  EXPECT_THAT(std::string(services_[0]->Wait().message()), AllOf(HasSubstr("trainer 0 gave up: server 1"), HasSubstr("the disk is on fire")));
+  thread.join();
 }
 
 TEST_F(ParameterServiceTest, LeavingEarlyIsNotFinishing) {

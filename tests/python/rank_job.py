@@ -13,7 +13,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests"))
 from ports import free_port  # noqa: E402, F401
 
-TIME_LIMIT = 120
+TIME_LIMIT = 300
 LAUNCHERS = ("OMPI_", "PMI", "SLURM_", "TORCHELASTIC_", "PADDLE_", "TRAINING_ROLE", "COMMSCHED_TOKEN", "COMMSCHED_TLS")
 CLEAN = {n: v for n, v in os.environ.items()
          if not n.startswith(LAUNCHERS) and n not in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")}

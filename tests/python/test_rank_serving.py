@@ -106,6 +106,27 @@ def test_an_error_leaves_what_was_before_and_the_job_goes_on(tmp_path):
     assert server[:2] == (0, []), server
 
 
+@pytest.mark.parametrize("servers", [0, 1])
+def test_whoever_tells_first_tells_the_reason(tmp_path, servers):
+    """A rank may hear of the end from servers sooner than from the rank that is to blame, and from those that end with others in their process."""
+    text = """
+        program = make(strategy=commsched.ParameterServers(servers=8))
+        def broken(steps):
+            yield from own(BATCHES[:steps])
+            if job.rank == 1:
+                raise ValueError("sample 17 is broken")
+            yield from own(BATCHES)
+        for steps in range(1, 9):
+            try:
+                program.run(broken(steps))
+            except (ValueError, commsched.RuntimeFailure) as error:
+                print(error)
+    """
+    results = outputs(run(script(tmp_path, text, init(servers) if servers else "commsched.init(deadline=30)"), 3 + servers, token_file(tmp_path)))
+    for out in results[:3]:
+        assert len(out) == 8 and all("sample 17 is broken" in line for line in out), out
+
+
 def test_an_error_of_the_script_of_a_trainer(tmp_path):
     results = run(of_servers(script(tmp_path, "make().run(own(BATCHES[:3]))\nif job.rank == 1:\n    open('no such file')\n"
                                               "make().run(own(BATCHES[:3]))", init(1))), 3, token_file(tmp_path))
