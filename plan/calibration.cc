@@ -183,8 +183,10 @@ std::optional<CalibratedLink> CalibratedLink::Of(const Calibration &calibration)
   // Rounds go over links between ranks.
   if (!link.of_servers) {
     link.round_ns_ = MedianOf(exchanges, &Calibration::Exchange::round_ns);
-    link.busy_message_ns_ = MedianOf(exchanges, &Calibration::Exchange::busy_message_ns);
-    link.least_overhead_ns = std::min(link.overhead_ns, link.busy_message_ns_);
+    // A round is over when the slowest rank is; of some nothing can be seen beside what the link takes.
+    for (const Calibration::Exchange &exchange : exchanges)
+      link.busy_message_ns_ = std::max(link.busy_message_ns_, exchange.busy_message_ns);
+    link.least_overhead_ns = std::min(link.overhead_ns, MedianOf(exchanges, &Calibration::Exchange::busy_message_ns));
   }
   if (!of_ranks.empty())
     link.engine_ns_ = std::max<int64_t>(0, MedianOf(exchanges, &Calibration::Exchange::message_ns) -

@@ -306,7 +306,7 @@ Read expected(const DrawnCalibration &d, int64_t *engine, int64_t *bare, int64_t
     if (d.ofServers.empty() && !d.rounds.empty()) {
       int64_t round = lowerMedian(d.rounds);
       *bare = std::max(*bare, round - *bareOverhead - *engine);
-      read.overhead = std::max(read.overhead, lowerMedian(d.busy));
+      read.overhead = std::max(read.overhead, *std::max_element(d.busy.begin(), d.busy.end()));
       read.latency = std::max(read.latency, round - read.overhead);
     }
     if (!d.ofServers.empty())

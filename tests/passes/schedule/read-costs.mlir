@@ -62,7 +62,7 @@
 // What the runtime needs for a message, in the place of what the network does.
 // BUSY: inter = <mbit_per_s = 957, latency_ns = 78500, overhead_ns = 1500> slowdown_percent = 12 least_overhead_ns = 300 least_latency_ns = 40000
 // AGAIN: inter = <mbit_per_s = 957, latency_ns = 40000, overhead_ns = 300> slowdown_percent = 12{{$}}
-// EXCHANGE: inter = <mbit_per_s = 957, latency_ns = 76000, overhead_ns = 4000> slowdown_percent = 12
+// EXCHANGE: inter = <mbit_per_s = 957, latency_ns = 75000, overhead_ns = 5000> slowdown_percent = 12
 
 // Medians over both files, the lower of the middle two; quiet times, where there are enough.
 // BOTH: inter = <mbit_per_s = 900, latency_ns = 40000, overhead_ns = 300> slowdown_percent = 12
