@@ -16,10 +16,10 @@ for real training --profile, measure, with the tools' defaults:
     latency-hiding   as Inductor's and XLA's schedulers interleave
 
 First a run with --tune tries all but the last on its own steps (with servers on blocks as the solver cuts them, which stay), and says
-which one it keeps: ours. Then runs of ours and of every other policy follow in turn, --rounds times; a policy's time is the median over
-them. So what was measured to choose is not what is compared, and ours has a run of its own. The solver's own plan is ours too,
-and no other. A policy whose best time is a quarter behind another's worst after one round, a tenth after two, is left out of further ones. Where runs differ so much
-that the median of ours, or of the fastest other, is not known to 0.4 %, those two, and whoever is within 2 % of them, have more rounds: three
+which one it keeps: ours. Then runs of ours and of every other policy follow in turn, --rounds times; what is compared is ours over
+each other policy in the same round, in the median over the rounds, and the best other is the one that ours is furthest behind, or least ahead of. So what was measured to choose is not what is compared, and ours has a run of its own. The solver's own plan is ours too,
+and no other. A policy whose best time is a quarter behind another's worst after one round, a tenth after two, is left out of further ones. Where rounds differ so much
+that this median is not known to 0.4 %, those two, and whoever is within 2 % of them, have more rounds: three
 times as many at most. That does not look at which of them is ahead.
 
 The bound is that of the compiler for the program's order of ops and the links as calibrated; a measurement is below it if
@@ -52,7 +52,7 @@ QUICK = ["resnet50.all-reduce.2gbit.1", "resnet50.servers.1gbit.1", "transformer
 STEPS = [(1.5, 8, 10), (3, 6, 5), (math.inf, 5, 3)]  # seconds that a step takes at most, and steps of runs and of trials then
 CLOCK_ERROR = 1e-3
 BEHIND = {1: 1.25, 2: 1.1}  # after so many rounds: left out
-UNCLEAR, NEAR, MORE = 0.004, 1.02, 3  # standard error of a median; over the fastest; so many times the rounds
+UNCLEAR, NEAR, MORE = 0.004, 1.02, 3  # standard error of a ratio; over the fastest; so many times the rounds
 KEPT = re.compile(r"tuning: ms of a step: (.*); (\S+) is kept after (\d+) steps, in which trials cost (\S+) s")
 
 
@@ -104,16 +104,23 @@ class Case:
         return rounds > 0 and min(times[name]) > BEHIND[min(rounds, max(BEHIND))] * min(max(times[other]) for other in times)
 
     def _unclear(self):
-        """Those who need another round: none, if the medians that are compared are known well enough."""
-        medians = {name: statistics.median(each) for name, each in self.found["times"].items()}
-        best = min((name for name in medians if name != "tuned"), key=medians.get)
-
-        def error(name):  # of the median of a normal distribution
-            each = self.found["times"][name]
-            return math.sqrt(math.pi / 2 / len(each)) * statistics.stdev(each) / medians[name]
-        if max(error("tuned"), error(best)) <= UNCLEAR:
+        """Those who need another round: none, if the ratio that counts is known well enough."""
+        best, over = self.best()
+        ratios = self._ratios(best)
+        # Of the median of a normal distribution.
+        if math.sqrt(math.pi / 2 / len(ratios)) * statistics.stdev(ratios) / over <= UNCLEAR:
             return set()
-        return {"tuned"} | {name for name in medians if medians[name] <= NEAR * medians[best]}
+        return {"tuned"} | {name for name in OTHERS if statistics.median(self._ratios(name)) >= over / NEAR}
+
+    def _ratios(self, name):
+        """Of ours over another policy, by round: a machine that becomes faster or slower does so for both."""
+        return [ours / other for ours, other in zip(self.found["times"]["tuned"], self.found["times"][name])]
+
+    def best(self):
+        """The best other policy, and ours over it."""
+        over = {name: statistics.median(self._ratios(name)) for name in self.found["times"] if name != "tuned"}
+        best = max(over, key=over.get)
+        return best, over[best]
 
     def _check_time(self):
         if time.monotonic() > self.until:
@@ -122,13 +129,12 @@ class Case:
     def report(self, bound):
         times = self.found["times"]
         medians = {name: statistics.median(each) for name, each in times.items()}
-        best = min((name for name in medians if name != "tuned"), key=medians.get)
+        best, over = self.best()
         below = sum(seconds < bound * (1 - CLOCK_ERROR) for each in times.values() for seconds in each)
         print(f"  {self.found['said']}")
         for name, each in times.items():
             print(f"  {name:14} {1e3 * medians[name]:9.2f} ms ({1e3 * min(each):.2f} to {1e3 * max(each):.2f}, {len(each)} runs), "
                   f"{medians[name] / bound:6.3f} of the bound")
-        over = medians["tuned"] / medians[best]
         print(f"  {self.name}: ours ({self.found['kept']}) over the best other, {best}: {over:.4f}; below the bound: {below}", flush=True)
         return {"kept": self.found["kept"], "best": best, "over_best": round(over, 4), "below_bound": below,
                 "rounds": len(times["tuned"]), "bound_ms": round(1e3 * bound, 2),

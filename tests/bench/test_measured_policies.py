@@ -1,0 +1,47 @@
+# Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What bench/measured_policies.py makes of times on a machine that becomes faster and slower."""
+import math
+import pathlib
+import random
+import statistics
+import sys
+
+import pytest
+from cases import cases
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "bench"))
+import measured_policies  # noqa: E402
+
+
+@pytest.mark.parametrize("seed", cases(20))
+def test_the_ratio_is_that_of_the_same_rounds(tmp_path, seed):
+    draw = random.Random(seed)
+    true = {"tuned": 1.0, **{name: draw.uniform(0.97, 1.08) for name in measured_policies.OTHERS}}
+    true[draw.choice(measured_policies.OTHERS)] = best = draw.uniform(0.97, 1.01)
+    best = min(best, *(true[name] for name in measured_policies.OTHERS))
+    case = measured_policies.Case("drawn", tmp_path, math.inf)
+    order = ["tuned", *measured_policies.OTHERS]
+    for _ in range(5):
+        drift = draw.uniform(0.9, 1.1)
+        for name in order:
+            case.found["times"].setdefault(name, []).append(true[name] * drift * draw.uniform(0.9995, 1.0005))
+    case.save(kept="solver", said="")
+    found = case.report(bound=0.1)
+    assert found["over_best"] == pytest.approx(1 / best, abs=0.002) and true[found["best"]] <= best * 1.002
+    assert not case._unclear()
+    assert found["ms"]["tuned"] == round(1e3 * statistics.median(case.found["times"]["tuned"]), 2)
+
+
+def test_more_rounds_of_those_that_are_near(tmp_path):
+    """Where the ratio differs from round to round, and of them only."""
+    case = measured_policies.Case("drawn", tmp_path, math.inf)
+    near, far = measured_policies.OTHERS[0], measured_policies.OTHERS[1:]
+    count = {}
+
+    def measure(name):
+        count[name] = count.get(name, 0) + 1
+        return {"tuned": 1.0, near: 1.0 + 0.03 * (-1) ** count[name]}.get(name, 1.06)
+    case.in_turn(3, measure)
+    assert count == {"tuned": 9, near: 9, **{name: 3 for name in far}}
