@@ -4,6 +4,7 @@
 import dataclasses
 import json
 import os
+import time
 
 import numpy as np
 import pytest
@@ -98,10 +99,11 @@ def test_in_programs(alone):
         metrics = program.run([rows] * 4, workers=np.int64(2), replan=commsched.Replan(every=np.int64(1), window=np.int16(1), deadline=np.float32(30)),
                               progress=np.False_)
         assert other.run([rows] * 4, workers=2) == metrics
-        for _ in range(1000):  # until it has begun
+        for _ in range(6000):  # until it has begun: the command that plans has the least priority
             if program.replans:
                 break
             program.run([rows] * 20)
+            time.sleep(0.01)
         assert program.replans and not other.replans
         assert len(list(program.stream([rows], workers=np.int64(2)))) == 1
 
