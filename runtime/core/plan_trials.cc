@@ -31,7 +31,8 @@ int64_t PlanTrials::ErrorNs(size_t plan) const {
   std::vector<int64_t> apart;
   for (size_t i = 1; i < trials.size(); ++i) apart.push_back((trials[i] - trials[i - 1] + 1) / 2);
   const auto least = std::min_element(apart.begin(), apart.end());
-  return std::max(LowerMedian(plans_[plan].errors), least == apart.end() ? 0 : *least);
+  const int64_t told = std::llround(double(LowerMedian(plans_[plan].errors)) / std::sqrt(double(std::max<size_t>(1, trials.size()))));
+  return std::max(told, least == apart.end() ? 0 : *least);
 }
 
 size_t PlanTrials::Fastest() const {

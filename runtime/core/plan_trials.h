@@ -28,7 +28,7 @@ class PlanTrials {
   // At least one.
   explicit PlanTrials(size_t plans) : plans_(plans) {}
 
-  // Steps of plan `plan` took `step_ns`, which is off by `error_ns` at most, as far as is known. Both
+  // Steps of plan `plan` took `step_ns`, with a standard error of `error_ns`, as far as is known. Both
   // are at least 0.
   void Measured(size_t plan, int64_t step_ns, int64_t error_ns);
   // The plan cannot run: it is not tried again, nor kept. Not of the one that runs.
@@ -47,8 +47,8 @@ class PlanTrials {
     std::vector<int64_t> trials, errors;  // ns, in ascending order
     bool refused = false;
   };
-  // How far StepNs is off: no less than was given of trials, their lower median, nor than half of what two of them
-  // differ, of three the two that differ least.
+  // How far StepNs is off: no less than was given of trials, their lower median over the root of their number, nor than
+  // half of what two of them differ, of three the two that differ least.
   int64_t ErrorNs(size_t plan) const;
   // As far as errors tell, it may be faster than the first by as much as a change must gain.
   bool MayReplaceFirst(size_t plan) const;
