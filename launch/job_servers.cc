@@ -31,7 +31,11 @@ JobServers::JobServers(Job *job, std::shared_ptr<const runtime::PlanImage> image
 
 JobServers::~JobServers() {
   if (!finished_) Stop(absl::CancelledError("the session is closed"));
-  for (auto &server : servers_) server->service->Wait().IgnoreError();
+  for (auto &server : servers_)
+    if (finished_)
+      server->service->Wait().IgnoreError();
+    else
+      server->service->WaitUntilTold();
 }
 
 absl::StatusOr<std::string> JobServers::BeginOne(int number, runtime::ProfileRecorder *profile) {

@@ -360,6 +360,13 @@ absl::Status ParameterHub::WaitUntilOver() {
   return runtime::Unshared(failure_);
 }
 
+void ParameterHub::WaitUntilTold() {
+  MutexLock lock(&mu_);
+  while (!ended_) changed_.Wait(&mu_);
+  while (!failure_.ok() && !shut_down_ && !machine_.IsOver(true))
+    if (changed_.WaitUntil(&mu_, failed_at_ + kLinger)) break;
+}
+
 void ParameterHub::Shutdown() {
   Connections connections;
   {

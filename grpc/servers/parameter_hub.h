@@ -76,6 +76,8 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
   void Ended(const absl::Status &status);
   // Waits until everybody has gone, or has been told why the server has ended.
   absl::Status WaitUntilOver();
+  // The same of one that is not to go on: at once, if it has ended without an error.
+  void WaitUntilTold();
   // Drops all connections and waits until they are closed.
   void Shutdown();
 

@@ -75,6 +75,7 @@ class Service final : public ParameterService {
   absl::Status Listen();
 
   absl::Status Wait() override { return hub_->WaitUntilOver(); }
+  void WaitUntilTold() override { hub_->WaitUntilTold(); }
 
   void Stop(const absl::Status &why) override {
     {

@@ -95,6 +95,8 @@ class ParameterService {
 
   // Ends everything: trainers that are there are told `why`.
   virtual void Stop(const absl::Status &why) = 0;
+  // After it: until those who are there have been told, two seconds at most. Does not wait for trainers of a job that has ended well.
+  virtual void WaitUntilTold() = 0;
 
   // Sums of payload, for reports.
   virtual uint64_t bytes_sent() const = 0;

@@ -5,10 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "absl/synchronization/notification.h"
 #include "grpc/servers/parameter_client.h"
 #include "launch/job_servers.h"
 #include "tests/runtime/server_plan.h"
@@ -19,30 +21,39 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// A trainer that has heard nothing yet of what one of the servers has failed with hears that of the others in its process too.
-TEST(JobServersTest, OneReasonOfAllServersOfAProcess) {
-  testing::TemporaryFolder folder;
-  auto image = runtime::PlanImage::Load(testing::ServerPlan({.trainers = 2}).Bytes());
-  ASSERT_TRUE(image.ok()) << image.status();
-  const auto as = [&](int rank) {
+class JobServersTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto image = runtime::PlanImage::Load(testing::ServerPlan({.trainers = 2}).Bytes());
+    ASSERT_TRUE(image.ok()) << image.status();
+    image_ = *std::move(image);
+  }
+  // One of two processes: the second has the servers.
+  absl::StatusOr<std::unique_ptr<launch::Job>> As(int rank) {
     launch::JobOptions options;
     options.rank = rank;
     options.size = 2;
-    options.peers = {"unix:" + (folder / "0"), "unix:" + (folder / "1")};
+    options.peers = {"unix:" + (folder_ / "0"), "unix:" + (folder_ / "1")};
     options.doors.security.token = "the token of the ranks here";
     options.doors.deadline = absl::Seconds(60);
     return launch::Job::Join(std::move(options));
-  };
-  std::vector<std::string> addresses;
+  }
+
+  testing::TemporaryFolder folder_;
+  std::shared_ptr<const runtime::PlanImage> image_;
+};
+
+// A trainer that has heard nothing yet of what one of the servers has failed with hears that of the others in its process too.
+TEST_F(JobServersTest, OneReasonOfAllServersOfAProcess) {
   transport::ParameterClientOptions client;
   absl::Status heard;
   std::thread trainers([&] {
-    auto job = as(0);
+    auto job = As(0);
     ASSERT_TRUE(job.ok()) << job.status();
-    auto servers = launch::JobServers::Begin(job->get(), *image, /*first=*/1);
+    auto servers = launch::JobServers::Begin(job->get(), image_, /*first=*/1);
     ASSERT_TRUE(servers.ok()) << servers.status();
     client.trainers = 2;
-    client.plan_digest = (*image)->digest();
+    client.plan_digest = image_->digest();
     client.security = (*job)->doors().security;
     const auto connect = [&](int trainer, int server, absl::Duration deadline, const absl::Status &gives_up) {
       auto options = client;
@@ -50,7 +61,7 @@ TEST(JobServersTest, OneReasonOfAllServersOfAProcess) {
       options.deadline = deadline;
       options.gives_up = gives_up;
       options.servers = (*servers)->addresses();
-      options.servers[size_t(1 - server)] = "unix:" + (folder / "nobody");
+      options.servers[size_t(1 - server)] = "unix:" + (folder_ / "nobody");
       return transport::ConnectParameterServers(std::move(options)).status();
     };
     std::thread waits([&] { heard = connect(0, 1, absl::Seconds(60), absl::OkStatus()); });
@@ -58,15 +69,43 @@ TEST(JobServersTest, OneReasonOfAllServersOfAProcess) {
     waits.join();
   });
   {
-    auto job = as(1);
+    auto job = As(1);
     ASSERT_TRUE(job.ok()) << job.status();
-    auto servers = launch::JobServers::Begin(job->get(), *image, /*first=*/1);
+    auto servers = launch::JobServers::Begin(job->get(), image_, /*first=*/1);
     ASSERT_TRUE(servers.ok()) << servers.status();
     EXPECT_THAT(std::string((*servers)->Finish().message()), HasSubstr("trainer 1 gave up: sample 17 is broken"));
     servers->reset();
   }
   trainers.join();
   EXPECT_THAT(std::string(heard.message()), HasSubstr("sample 17 is broken"));
+}
+
+// Trainers may be waiting for what this process does next, and go when it has ended.
+TEST_F(JobServersTest, WhoHasFinishedIsNotWaitedFor) {
+  absl::Notification finished, ended;
+  std::thread trainers([&] {
+    auto job = As(0);
+    ASSERT_TRUE(job.ok()) << job.status();
+    auto servers = launch::JobServers::Begin(job->get(), image_, /*first=*/1);
+    ASSERT_TRUE(servers.ok()) << servers.status();
+    std::vector<std::unique_ptr<runtime::ParameterClient>> clients;
+    for (int trainer : {0, 1}) {
+      auto client = (*servers)->connector()(trainer);
+      ASSERT_TRUE(client.ok()) << client.status();
+      clients.push_back(*std::move(client));
+    }
+    for (auto &client : clients) EXPECT_TRUE(client->Finish(0).ok());
+    finished.Notify();
+    ended.WaitForNotification();
+  });
+  auto job = As(1);
+  ASSERT_TRUE(job.ok()) << job.status();
+  auto servers = launch::JobServers::Begin(job->get(), image_, /*first=*/1);
+  ASSERT_TRUE(servers.ok()) << servers.status();
+  finished.WaitForNotification();
+  servers->reset();
+  ended.Notify();
+  trainers.join();
 }
 
 }  // namespace
