@@ -31,7 +31,7 @@ int64_t PlanTrials::ErrorNs(size_t plan) const {
   std::vector<int64_t> apart;
   for (size_t i = 1; i < trials.size(); ++i) apart.push_back((trials[i] - trials[i - 1] + 1) / 2);
   const auto least = std::min_element(apart.begin(), apart.end());
-  const int64_t told = std::llround(double(LowerMedian(plans_[plan].errors)) / std::sqrt(double(std::max<size_t>(1, trials.size()))));
+  const int64_t told = std::llround(double(LowerMedian(plans_[plan].errors)) / std::max(1.0, std::sqrt(double(trials.size())) / kErrors));
   return std::max(told, least == apart.end() ? 0 : *least);
 }
 

@@ -23,6 +23,7 @@ class PlanTrials {
  public:
   static constexpr int kMostTrials = 3;
   static constexpr int64_t kLeastPermille = 5;
+  static constexpr double kErrors = 1.4;          // standard ones of several trials together: few plans that are equal differ by more
   static constexpr int64_t kClearlyPercent = 25;  // behind the fastest: not tried again
 
   // At least one.
@@ -47,8 +48,8 @@ class PlanTrials {
     std::vector<int64_t> trials, errors;  // ns, in ascending order
     bool refused = false;
   };
-  // How far StepNs is off: no less than was given of trials, their lower median over the root of their number, nor than
-  // half of what two of them differ, of three the two that differ least.
+  // How far StepNs is off: no less than was given of trials, their lower median, of several 1.4 times that over the
+  // root of their number, nor than half of what two of them differ, of three the two that differ least.
   int64_t ErrorNs(size_t plan) const;
   // As far as errors tell, it may be faster than the first by as much as a change must gain.
   bool MayReplaceFirst(size_t plan) const;
