@@ -350,19 +350,18 @@ void ParameterHub::Ended(const absl::Status &status) {
 
 absl::Status ParameterHub::WaitUntilOver() {
   MutexLock lock(&mu_);
-  while (!ended_ || (!shut_down_ && !machine_.IsOver(!failure_.ok()))) {
-    if (!ended_ || failure_.ok()) {
-      changed_.Wait(&mu_);
-      continue;
-    }
-    if (changed_.WaitUntil(&mu_, failed_at_ + kLinger)) break;
-  }
+  while (!ended_ || (failure_.ok() && !shut_down_ && !machine_.IsOver(false))) changed_.Wait(&mu_);
+  AwaitTold();
   return runtime::Unshared(failure_);
 }
 
 void ParameterHub::WaitUntilTold() {
   MutexLock lock(&mu_);
   while (!ended_) changed_.Wait(&mu_);
+  AwaitTold();
+}
+
+void ParameterHub::AwaitTold() {
   while (!failure_.ok() && !shut_down_ && !machine_.IsOver(true))
     if (changed_.WaitUntil(&mu_, failed_at_ + kLinger)) break;
 }

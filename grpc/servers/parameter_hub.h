@@ -89,6 +89,8 @@ class ParameterHub : public std::enable_shared_from_this<ParameterHub> {
   using Machine = runtime::core::Trainers;
   using Connections = std::vector<std::shared_ptr<ParameterConnection>>;
 
+  // Of a server that has failed, until everybody has gone or been told, for a while; else nothing.
+  void AwaitTold() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The job ends, for all that have not gone.
   void CannotSave(const absl::Status &why);
   // What a trainer sends makes no sense to the server.
