@@ -144,6 +144,7 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
        .turns = (isBounded || nccl) && options.schedule != "priority",
        .cutAs = cutAs,
        .parts = parts,
+       .copies = options.schedule == "priority" ? std::string("none") : options.copies.getValue(),
        .bucketBytes = options.bucketBytes,
        .firstBucketBytes = options.firstBucketBytes}));
 }

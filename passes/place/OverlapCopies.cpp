@@ -19,18 +19,6 @@ using namespace commsched::place;
 
 namespace {
 
-/// Whether the host does not reach the memory in which fragments compute. What has only costs is
-/// emulated, where it does.
-bool needsCopies(ModuleOp module) {
-  bool cuda = false, computes = false;
-  for (auto cluster : module.getOps<cs::ClusterOp>())
-    cuda |= cluster.getDevice().getKind() == cs::DeviceKind::cuda;
-  for (auto func : module.getOps<func::FuncOp>())
-    if (!func->hasAttr(cs::CsDialect::kServerAttr))
-      func.walk([&](cs::FragmentOp op) { computes |= op.hasBody(); });
-  return cuda && computes;
-}
-
 /// Whether something in device memory is sent from the host or received there.
 bool hasHostCommunication(ModuleOp module) {
   for (auto func : module.getOps<func::FuncOp>()) {
@@ -61,11 +49,11 @@ struct OverlapRpcMemcpy
              << mode.getValue();
     StringRef used = mode.getValue();
     if (used == "auto")
-      used = needsCopies(module) ? "overlap" : "devices";
+      used = needsHostCopies(module) ? "overlap" : "devices";
     if (stagingBytes > 0 && used != "overlap")
       return emitOptionError(*this, &getContext())
              << "staging-bytes must go with mode=overlap, got: " << used;
-    if (used == "devices" && needsCopies(module) && hasHostCommunication(module))
+    if (used == "devices" && needsHostCopies(module) && hasHostCommunication(module))
       return emitOptionError(*this, &getContext())
              << "mode (copies of the pipelines) must be overlap or in-line where devices of kind cuda "
                 "communicate through the host, got: "

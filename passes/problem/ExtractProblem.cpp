@@ -11,6 +11,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Support/FileUtilities.h"
 #include "passes/problem/ProblemIR.h"
+#include "passes/schedule/HostCopies.h"
 #include "passes/schedule/NcclLink.h"
 #include "passes/schedule/StepProblem.h"
 
@@ -32,6 +33,11 @@ struct ExtractProblem : commsched::impl::ExtractProblemBase<ExtractProblem> {
       emitOptionError(*this, &getContext()) << why;
       return signalPassFailure();
     }
+    hostCopies = hostCopiesOf(copies, getOperation());
+    if (!hostCopies) {
+      emitOptionError(*this, &getContext()) << "copies must be " << kHostCopiesNames << ", got: " << copies.getValue();
+      return signalPassFailure();
+    }
     // The analysis moves ops.
     OwningOpRef<ModuleOp> copy = getOperation().clone();
     auto steps = llvm::filter_to_vector(copy->getOps<func::FuncOp>(), [](func::FuncOp func) {
@@ -51,6 +57,8 @@ struct ExtractProblem : commsched::impl::ExtractProblemBase<ExtractProblem> {
   }
 
 private:
+  std::optional<HostCopies> hostCopies;
+
   LogicalResult extract(func::FuncOp func, ModuleOp module) {
     auto clusters = module.getOps<cs::ClusterOp>();
     if (!llvm::hasSingleElement(clusters))
@@ -66,7 +74,8 @@ private:
     if (step.all().empty())
       return func.emitOpError("communicates nothing: run --insert-dist-comm first");
     schedule::Problem problem =
-        buildStepProblem(step, *clusters.begin(), algorithm, {.cut = true, .fuse = true}, parts).problem;
+        buildStepProblem(step, *clusters.begin(), algorithm, {.cut = true, .fuse = true}, parts, *hostCopies)
+            .problem;
     problem.name = (func.getName() + ".problem").str();
     if (std::optional<std::string> error = schedule::check(problem))
       return func.emitOpError() << *error;

@@ -21,6 +21,8 @@ def ExtractProblem : CsPass<"extract-problem"> {
              "nccl: they are NCCL's">,
     CsOption<"parts", "parts", "bool", "false",
              "whether what shares a message is read as soon as it is there: see --schedule-comm">,
+    CsOption<"copies", "copies", "std::string", "\"none\"",
+             "copies between devices and the host: see --schedule-comm">,
     CsOption<"file", "file", "::commsched::OptionText", "\"\"",
              "write the problem to this file (-: standard output) instead of into the module">,
   ];

@@ -89,6 +89,13 @@ static bool coarsenUnits(const StepProblem &step, ArrayRef<Message> messages,
   return any;
 }
 
+/// Those of the stages between nodes.
+static llvm::ArrayRef<int64_t> prioritiesOf(const StepProblem &step, const Message &message) {
+  const StepProblem::Part &part = step.partOf(message);
+  return llvm::ArrayRef(message.priorities)
+      .slice(part.firstStage, part.lastStage - part.firstStage + 1);
+}
+
 void commsched::makeApplicable(const StepProblem &step,
                                const StepCommunications &communications,
                                int64_t most, schedule::Schedule &schedule) {
@@ -119,6 +126,10 @@ void commsched::makeApplicable(const StepProblem &step,
       divide(step, units, {{piece}, message.priorities}, most, messages);
   }
   for (Message &message : messages) {
+    // Policies that have a rule for the last stage do not know of copies behind it.
+    message.priorities =
+        prioritiesByStage(step.partOf(message), message.priorities.size(),
+                          prioritiesOf(step, message).front(), message.priorities.back());
     int64_t bytes = 0;
     for (const Piece &piece : message.pieces)
       bytes += piece.end - piece.begin;
@@ -129,13 +140,6 @@ void commsched::makeApplicable(const StepProblem &step,
   schedule.messages = std::move(messages);
   setCredit(step, creditOf(step, schedule), schedule);
   schedule::arrangePieces(step.problem, schedule);
-}
-
-/// Those of the stages between nodes.
-static llvm::ArrayRef<int64_t> prioritiesOf(const StepProblem &step, const Message &message) {
-  const StepProblem::Part &part = step.partOf(message);
-  return llvm::ArrayRef(message.priorities)
-      .slice(part.firstStage, part.lastStage - part.firstStage + 1);
 }
 
 std::vector<std::vector<int64_t>>

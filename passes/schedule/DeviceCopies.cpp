@@ -106,8 +106,8 @@ void DeviceCopies::addTo(StepProblem &step) const {
         link->second = addLink("device " + std::to_string(device), 1);
       in = {link->second, before.lookup(part.op).toOwn, 0, 0};
     }
-    part.firstStage = 1;
-    part.lastStage = static_cast<unsigned>(communication.stages.size());
+    ++part.firstStage;
+    ++part.lastStage;
     communication.stages.insert(communication.stages.begin(), in);
     communication.stages.push_back({all, after.lookup(part.pull ? part.pull : part.op), 0, 0});
     communication.tail = 0; // a copy is of all of a message

@@ -69,6 +69,9 @@ def ScheduleComm : CsPass<"schedule-comm"> {
     CsOption<"parts", "parts", "bool", "false",
              "whether what shares a message is read as soon as it is there, and not when all "
              "of the message is">,
+    CsOption<"copies", "copies", "std::string", "\"none\"",
+             "copies between devices and the host that --overlap-rpc-memcpy will make, which "
+             "messages wait for: none, overlap, in-line or auto">,
     CsOption<"bucketBytes", "bucket-bytes", "int64_t", "26214400",
              "of fixed-buckets: bytes at which a bucket is closed">,
     CsOption<"firstBucketBytes", "first-bucket-bytes", "int64_t", "1048576",

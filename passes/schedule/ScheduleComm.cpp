@@ -9,6 +9,7 @@
 #include "passes/schedule/Credits.h"
 #include "passes/schedule/CutBlocks.h"
 #include "passes/schedule/FuseBlocks.h"
+#include "passes/schedule/HostCopies.h"
 #include "passes/schedule/MoveFragments.h"
 #include "passes/schedule/NcclLink.h"
 #include "passes/schedule/ScheduleRemarks.h"
@@ -78,6 +79,7 @@ struct ScheduleComm : commsched::impl::ScheduleCommBase<ScheduleComm>,
     for (auto cluster : getOperation().getOps<cs::ClusterOp>())
       if (failed(checkAlgorithm(cluster, algorithm)))
         return signalPassFailure();
+    hostCopies = *hostCopiesOf(copies, getOperation());
     for (auto func : getOperation().getOps<func::FuncOp>()) {
       // The runtime runs a block of a server when its messages are there.
       if (func.isExternal() || !func.isPublic() || cs::getServerIndex(func))
@@ -121,6 +123,7 @@ struct ScheduleComm : commsched::impl::ScheduleCommBase<ScheduleComm>,
 
 private:
   static constexpr StringRef kPriority = "priority";
+  HostCopies hostCopies = HostCopies::none;
 
   /// What becomes of blocks that are cut, or fused.
   enum class Then {
@@ -175,7 +178,7 @@ private:
     size_t size = step.function().front().getOperations().size();
     if (size > static_cast<size_t>(sizeLimit))
       return "the step has more than " + std::to_string(sizeLimit) + " ops";
-    StepProblem problem = buildStepProblem(step, cluster, algorithm, blocks, parts);
+    StepProblem problem = buildStepProblem(step, cluster, algorithm, blocks, parts, hostCopies);
     if (reorder)
       problem.problem.memoryLimit = memoryLimit;
     if (std::optional<std::string> error = schedule::check(problem.problem))
@@ -276,13 +279,17 @@ private:
       return "blocks cannot be cut as the solver wants";
     if (then == Then::nothing)
       return "";
-    StepProblem after = buildStepProblem(cutStep, cluster, algorithm, {}, parts);
+    StepProblem after = buildStepProblem(cutStep, cluster, algorithm, {}, parts, hostCopies);
     solution.schedule = inParts(problem, std::move(solution.schedule), keys, after);
+    if (after.hostEngine) // parts have copies of their own
+      solution.schedule.order = schedule::programOrder(after.problem);
     return apply(cutStep, cluster, after, std::move(solution));
   }
 
   std::string apply(const StepCommunications &step, cs::ClusterOp cluster,
-                    const StepProblem &problem, schedule::Solution solution) {
+                    StepProblem problem, schedule::Solution solution) {
+    if (problem.hostEngine)
+      problem.problem = withCopiesOf(problem, solution.schedule);
     if (std::optional<std::string> error =
             schedule::verify(problem.problem, solution.schedule))
       return *error;
@@ -327,6 +334,10 @@ private:
     if (policy == kPriority && (messageBytes != 0 || parts))
       return "message-bytes and parts must go with a policy that cuts or fuses, got: " +
              policy.getValue();
+    if (!hostCopiesOf(copies, getOperation()))
+      return ("copies must be " + kHostCopiesNames + ", got: " + copies.getValue()).str();
+    if (policy == kPriority && copies != "none")
+      return "copies must go with a policy that predicts them, got: " + policy.getValue();
     if (policy == kPriority && turns)
       return "turns must go with a policy that predicts them, got: " + policy.getValue();
     bool hasServers = llvm::any_of(
@@ -350,7 +361,7 @@ private:
     auto twice = cast<cs::ClusterOp>(cluster->clone());
     twice.setNodes(2 * cluster.getNodes());
     kept.twiceNodes =
-        buildStepProblem(step, twice, algorithm, {}, parts).problem;
+        buildStepProblem(step, twice, algorithm, {}, parts, hostCopies).problem;
     twice->erase();
     kept.facts = {{"function", step.function().getName().str()},
                   {"nodes", std::to_string(cluster.getNodes())},

@@ -185,7 +185,12 @@ Stage StepCosts::messageTo(Operation *op, bool up, schedule::Problem &problem) {
   std::string name = up ? "up" : "down";
   if (FunctionOpInterface server = step.serverOf(op); narrow.contains(server))
     name = (server.getName() + (up ? ".in" : ".out")).str();
-  return message(linkOf(problem, name), {bytesOf(value) * copiesOf(op), 1});
+  // A server has a message of each trainer, of which a busy link may hide all but one.
+  const int64_t copies = copiesOf(op);
+  Stage stage = message(linkOf(problem, name), {bytesOf(value) * copies, 1});
+  stage.overhead += overhead * (copies - 1);
+  stage.avoidableOverhead += overhead * (copies - 1);
+  return stage;
 }
 
 /// Ids go to the servers, rows come back; or both go.
@@ -247,7 +252,7 @@ std::vector<Stage> StepCosts::stagesOf(Operation *op, Operation *pull,
     }
     return stages;
   }
-  if (nccl && nccl->takes(op))
+  if (isNccls(op))
     return {nccl->stageOf(op, linkOf(problem, NcclLink::kName))};
   unsigned link = linkOf(problem, kInter);
   // Of what has no elements nothing is sent.
@@ -275,7 +280,7 @@ std::vector<Stage> StepCosts::stagesOf(Operation *op, Operation *pull,
 }
 
 int64_t StepCosts::tailOf(cs::AllReduceOp op) const {
-  if (!takesPart(op) || ranksOf(op) < 2 || (nccl && nccl->takes(op)))
+  if (!takesPart(op) || ranksOf(op) < 2 || isNccls(op))
     return 0;
   return halfOfAllReduce(algorithm, ranksOf(op), bytesOf(op.getValue())).tail;
 }

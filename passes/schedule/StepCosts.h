@@ -31,6 +31,7 @@ public:
   /// Whether the rank whose step the problem is takes part: of groups, the one that
   /// communicates most, and no bound for its step is too high for the whole.
   bool takesPart(mlir::Operation *collective) const;
+  bool isNccls(mlir::Operation *op) const { return nccl && nccl->takes(op); }
   /// How many times the bytes of a message to or from this op's server are on the
   /// link that it is counted on.
   int64_t copiesOf(mlir::Operation *message) const;

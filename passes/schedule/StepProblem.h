@@ -11,6 +11,7 @@
 #include "passes/schedule/solver/Problem.h"
 #include "passes/schedule/solver/Schedule.h"
 
+#include <optional>
 #include <string>
 
 namespace commsched {
@@ -27,8 +28,16 @@ struct StepProblem {
     const ServerBlock *block = nullptr; ///< if it may be cut, or share messages
     int64_t ranks = 1;                  ///< that take part
     /// Of its stages, those that messages between nodes, and with servers, go through;
-    /// others are copies between devices (DeviceCopies.h).
+    /// others are copies between devices, or with the host (DeviceCopies.h, HostCopies.h).
     unsigned firstStage = 0, lastStage = 0;
+    /// Ops of the problem that copy to the host and from it, where these copies are in line.
+    std::optional<unsigned> copyBefore, copyBehind;
+  };
+  /// What a copy between a device and the host takes.
+  struct HostEngine {
+    schedule::Link link;
+    schedule::Time latency;
+    schedule::Time timeOf(int64_t bytes) const { return latency + schedule::transferTime(link, bytes); }
   };
 
   schedule::Problem problem;
@@ -41,6 +50,7 @@ struct StepProblem {
   int64_t rounds = 1;                         ///< of half an all-reduce over all nodes
   std::string algorithm;                      ///< of collectives
   cs::LinkAttr inter;
+  std::optional<HostEngine> hostEngine; ///< where copies are in line
   /// Of what a message carries; all its pieces go the same way.
   const Part &partOf(const schedule::Message &message) const;
   /// Whether an all-reduce like this one is in rounds that have no second half, and so no
@@ -54,12 +64,20 @@ struct BlockFreedom {
   bool fuse = false; ///< those of one server, where a message costs more than a copy
 };
 
+/// Between devices and the host, of what is communicated (--overlap-rpc-memcpy).
+enum class HostCopies {
+  none,    ///< they have one memory
+  overlap, ///< on copy engines
+  inLine   ///< on compute streams
+};
+
 /// Requires that the step has something to communicate, between nodes or with
 /// servers. `algorithm`: of collectives, as for --expand-collectives. `parts`: what shares an
 /// all-reduce is read part by part.
 StepProblem buildStepProblem(const StepCommunications &communications,
                              cs::ClusterOp cluster, llvm::StringRef algorithm,
-                             BlockFreedom blocks, bool parts = false);
+                             BlockFreedom blocks, bool parts = false,
+                             HostCopies hostCopies = HostCopies::none);
 
 /// What one rank does for a collective: bytes on the wire of the busiest, and
 /// messages one after the other.

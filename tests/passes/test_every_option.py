@@ -170,6 +170,8 @@ OWN = {
     ("cs-parameter-server-pipeline", "servers"): Option("3", nonsense=["4097", *NOT_POSITIVE]),
     # Where a density of 1 is what "dense" says, too.
     ("cs-parameter-server-pipeline", "sparse-method"): Option("dense", somewhere=True),
+    ("schedule-comm", "copies"): Option("overlap", "in-line", needs=cuts, somewhere=True, nonsense=["late"]),
+    ("extract-problem", "copies"): Option("overlap", "in-line", nonsense=["late"]),
     ("extract-problem", "parts"): Option("true", where="messages"),
     ("solve-problem", "reorder"): Option("false", needs=solves, somewhere=True),
     ("expand-collectives", "algorithm"): Option("ring", "recursive-doubling", where="collectives"),

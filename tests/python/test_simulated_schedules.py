@@ -10,11 +10,14 @@ import re
 import pytest
 
 from built import tool
+from cases import cases
 from test_simulation import CLUSTER, call
 
 POLICIES = ["pace", "dear", "tictac", "fifo", "mg-wfbp", "solver", "bytescheduler", "p3", "fixed-buckets", "wfbp", "latency-hiding"]
 RUNS = 4  # random steps by each policy
 NEAR, WAITS = 0.002, 3  # of a step; and packets that something urgent waits for once more or less
+# Of a step: where a node's one device copies; where copies between devices are beside those; in line.
+COPIED, BESIDE, IN_LINE = 0.05, 0.15, 0.3
 SOCKET = 128 << 10
 CLOCK = 1e-4  # of a step: the simulator's nanoseconds are rounded
 PACKETS = {1000: 64 << 10, 2000: 128 << 10, 5000: 1 << 20, 10000: 1 << 20, 25000: 1 << 20}  # by Mbit/s
@@ -31,29 +34,35 @@ def random_profile(rng):
     return f"random step\tparameters: 0\n{len(lines)}\n" + "\n".join(lines) + "\n"
 
 
-def predictions(folder, seed, policy):
-    """The nanoseconds of a step by the compiler and by the simulator, and what a step may wait for packets."""
-    rng = random.Random(seed)
-    profile, program, cluster, schedule, plan, result = (
-        folder / name for name in ("step.txt", "step.mlir", "cluster.mlir", "schedule.mlir", "step.plan", "result.json"))
-    profile.write_text(random_profile(rng))
-    program.write_text(call(tool("cs-translate"), "--import-aicb", profile))
-    rate = rng.choice(list(PACKETS))
-    cluster.write_text(CLUSTER.format(nodes=2, rate=rate))
-    parts = rng.choice(["true", "false"])
-    call(tool("cs-opt"), program, f"--cs-all-reduce-pipeline=cluster={cluster} schedule={policy} parts={parts}", "-o", schedule)
+def cluster_of(nodes, rate, devices=1, gb_per_s=50, intra=80000, latency=20000, overhead=20000, copy=""):
+    return (f"cs.cluster @nodes nodes = {nodes} devices = {devices} device = <kind = cpu, gflops = 4000, gb_per_s = {gb_per_s}{copy}>"
+            f" intra = <mbit_per_s = {intra}, latency_ns = 5000>"
+            f" inter = <mbit_per_s = {rate}, latency_ns = {latency}, overhead_ns = {overhead}>\n")
+
+
+def predictions(folder, profile, cluster, options):
+    """The nanoseconds of a step by the compiler and by the simulator, and the bound. `options`: a pipeline, and its options."""
+    paths = [folder / name for name in ("step.txt", "step.mlir", "cluster.mlir", "schedule.mlir", "step.plan", "result.json")]
+    text, program, lab, schedule, plan, result = paths
+    text.write_text(profile)
+    program.write_text(call(tool("cs-translate"), "--import-aicb", text))
+    lab.write_text(cluster)
+    pipeline, _, rest = options.partition(" ")
+    call(tool("cs-opt"), program, f"--cs-{pipeline}-pipeline=cluster={lab} {rest}", "-o", schedule)
     call(tool("cs-translate"), "--mlir-to-plan", schedule, "-o", plan)
     call(tool("cs-run"), plan, "--simulate", "--metrics-json", result)
-    text = schedule.read_text()
-    waits = WAITS * (SOCKET + PACKETS[rate]) * 8 / rate * 1e3
-    return int(re.search(r"\bperiod_ns = (\d+)", text)[1]), json.loads(result.read_text())["step_ns"], waits
+    period, bound = (int(re.search(rf"\b{name}_ns = (\d+)", schedule.read_text())[1]) for name in ("period", "bound"))
+    return period, json.loads(result.read_text())["step_ns"], bound
 
 
 @pytest.mark.parametrize("policy", POLICIES)
 def test_it_agrees_with_the_simulator(tmp_path, policy):
     for run in range(RUNS):
         seed = f"{policy} {run}"
-        period, step, waits = predictions(tmp_path, seed, policy)
+        rng = random.Random(seed)
+        profile, rate, parts = random_profile(rng), rng.choice(list(PACKETS)), rng.choice(["true", "false"])
+        period, step, _ = predictions(tmp_path, profile, CLUSTER.format(nodes=2, rate=rate), f"all-reduce schedule={policy} parts={parts}")
+        waits = WAITS * (SOCKET + PACKETS[rate]) * 8 / rate * 1e3
         assert abs(period - step) <= NEAR * step + waits, seed
 
 
@@ -61,24 +70,14 @@ def test_it_agrees_with_the_simulator(tmp_path, policy):
 def test_no_step_is_below_its_bound(tmp_path, seed):
     """On clusters of any size, where sums of a node's devices and updates take long: the simulator does them when a device has time."""
     rng = random.Random(f"bound {seed}")
-    profile, program, cluster, schedule, plan, result = (
-        tmp_path / name for name in ("step.txt", "step.mlir", "cluster.mlir", "schedule.mlir", "step.plan", "result.json"))
-    profile.write_text(random_profile(rng))
-    program.write_text(call(tool("cs-translate"), "--import-aicb", profile))
-    rate = rng.choice(list(PACKETS))
-    cluster.write_text(f"cs.cluster @nodes nodes = {rng.choice([2, 3, 4, 6, 8])} devices = {rng.choice([1, 2, 4, 8])}"
-                       f" device = <kind = cpu, gflops = 4000, gb_per_s = {rng.choice([5, 50, 500])}>"
-                       f" intra = <mbit_per_s = {rate * rng.choice([2, 10, 50])}, latency_ns = 5000>"
-                       f" inter = <mbit_per_s = {rate}, latency_ns = 20000, overhead_ns = {rng.choice([1, 20000])}>\n")
-    pipeline, options = rng.choice([
-        ("all-reduce", f"hierarchical={rng.choice(['true', 'false'])} algorithm={rng.choice(['auto', 'ring', 'halving-doubling'])}"),
-        ("parameter-server", f"servers={rng.randint(1, 3)} copies={rng.choice(['none', 'overlap'])}"
-                             f" sync-mode={rng.choice(['sync', 'async', 'half-async merge=3'])}")])
-    options = f"--cs-{pipeline}-pipeline=cluster={cluster} schedule={rng.choice(POLICIES)} {options}"
-    call(tool("cs-opt"), program, options, "-o", schedule)
-    call(tool("cs-translate"), "--mlir-to-plan", schedule, "-o", plan)
-    call(tool("cs-run"), plan, "--simulate", "--metrics-json", result)
-    bound, step = int(re.search(r"\bbound_ns = (\d+)", schedule.read_text())[1]), json.loads(result.read_text())["step_ns"]
+    profile, rate = random_profile(rng), rng.choice(list(PACKETS))
+    cluster = cluster_of(rng.choice([2, 3, 4, 6, 8]), rate, devices=rng.choice([1, 2, 4, 8]), gb_per_s=rng.choice([5, 50, 500]),
+                         intra=rate * rng.choice([2, 10, 50]), overhead=rng.choice([1, 20000]))
+    options = rng.choice([
+        f"all-reduce hierarchical={rng.choice(['true', 'false'])} algorithm={rng.choice(['auto', 'ring', 'halving-doubling'])}",
+        f"parameter-server servers={rng.randint(1, 3)} sync-mode={rng.choice(['sync', 'async', 'half-async merge=3'])}"])
+    options += f" copies={rng.choice(['none', 'overlap', 'in-line'])} schedule={rng.choice(POLICIES)}"
+    _, step, bound = predictions(tmp_path, profile, cluster, options)
     assert step >= bound * (1 - CLOCK), options
 
 
@@ -89,23 +88,45 @@ def test_no_step_of_few_bytes_is_below_its_bound(tmp_path, seed):
     rng = random.Random(f"few bytes {seed}")
     rows = [("l", -1, rng.randint(1, 20000), "NONE", 0, rng.randint(1, 20000), "NONE", 0, rng.randint(1, 20000), "ALLREDUCE",
              4 * rng.choice([1, 3, 64, 1000, 5000]), rng.randint(1, 2000)) for _ in range(rng.randint(1, 6))]
-    (tmp_path / "step.txt").write_text("few bytes\n" + f"{len(rows)}\n" + "".join("\t".join(map(str, row)) + "\n" for row in rows))
-    (tmp_path / "step.mlir").write_text(call(tool("cs-translate"), "--import-aicb", tmp_path / "step.txt"))
-    (tmp_path / "cluster.mlir").write_text(
-        f"cs.cluster @nodes nodes = {rng.randint(2, 9)} devices = 1 device = <kind = cpu, gflops = 4000, gb_per_s = 50>"
-        f" intra = <mbit_per_s = 80000, latency_ns = 5000>"
-        f" inter = <mbit_per_s = {rng.choice([1000, 25000])}, latency_ns = {rng.choice([0, 1000, 50000, 1000000])},"
-        f" overhead_ns = {rng.choice([0, 1, 20000, 300000])}>\n")
-    pipeline, options = rng.choice([
-        ("all-reduce", f"algorithm={rng.choice(['auto', 'ring', 'halving-doubling'])}"),
-        ("parameter-server", f"servers={rng.randint(1, 3)} sync-mode={rng.choice(['sync', 'async', 'half-async merge=4'])}")])
-    options = f"--cs-{pipeline}-pipeline=cluster={tmp_path / 'cluster.mlir'} schedule={rng.choice(['solver', 'fifo', 'pace', 'p3'])} {options}"
-    call(tool("cs-opt"), tmp_path / "step.mlir", options, "-o", tmp_path / "schedule.mlir")
-    call(tool("cs-translate"), "--mlir-to-plan", tmp_path / "schedule.mlir", "-o", tmp_path / "step.plan")
-    call(tool("cs-run"), tmp_path / "step.plan", "--simulate", "--metrics-json", tmp_path / "result.json")
-    bound = int(re.search(r"\bbound_ns = (\d+)", (tmp_path / "schedule.mlir").read_text())[1])
-    step = json.loads((tmp_path / "result.json").read_text())["step_ns"]
+    profile = "few bytes\n" + f"{len(rows)}\n" + "".join("\t".join(map(str, row)) + "\n" for row in rows)
+    cluster = cluster_of(rng.randint(2, 9), rng.choice([1000, 25000]), latency=rng.choice([0, 1000, 50000, 1000000]),
+                         overhead=rng.choice([0, 1, 20000, 300000]))
+    options = rng.choice([
+        f"all-reduce algorithm={rng.choice(['auto', 'ring', 'halving-doubling'])}",
+        f"parameter-server servers={rng.randint(1, 3)} sync-mode={rng.choice(['sync', 'async', 'half-async merge=4'])}"])
+    options += f" copies={rng.choice(['none', 'overlap', 'in-line'])} schedule={rng.choice(['solver', 'fifo', 'pace', 'p3'])}"
+    _, step, bound = predictions(tmp_path, profile, cluster, options)
     assert step >= bound * (1 - CLOCK) - 10, options
+
+
+def drawn_options(rng, pipeline, devices):
+    """What there is beside the policy; what has no use is not drawn."""
+    def either(name):
+        return f"{name}={rng.choice(['true', 'false'])}"
+
+    drawn = [either("parts"), either("hierarchical")] if pipeline == "all-reduce" else [
+        f"servers={rng.randint(1, 3)}", either("fuse-blocks"), either("slice")]
+    drawn += [either("assign-devices")] if devices > 1 else []
+    drawn += ["message-bytes=1000000"] if rng.random() < 0.2 else []
+    return " ".join(drawn)
+
+
+@pytest.mark.parametrize("seed", cases(8))
+@pytest.mark.parametrize("copies", ["overlap", "in-line"])
+@pytest.mark.parametrize("pipeline", ["all-reduce", "parameter-server"])
+def test_it_agrees_where_devices_have_memory_of_their_own(tmp_path, pipeline, copies, seed):
+    """Copies to the host and from it, which take about as long as the network does, or longer."""
+    rng = random.Random(f"{pipeline} {copies} {seed}")
+    nodes, devices, rate, policy = rng.choice([2, 4]), rng.choice([1, 1, 2, 3]), rng.choice([1000, 2000]), rng.choice(POLICIES)
+    copy = f", copy_mb_per_s = {rng.choice([50, 200, 800])}, copy_latency_ns = {rng.choice([0, 20000])}"
+    profile, cluster = random_profile(rng), cluster_of(nodes, rate, devices=devices, intra=rate * 50, copy=copy)
+    options = f"{pipeline} copies={copies} schedule={policy} {drawn_options(rng, pipeline, devices)}"
+    period, step, bound = predictions(tmp_path, profile, cluster, options)
+    waits = WAITS * (SOCKET + PACKETS[rate]) * 8 / rate * 1e3 * (nodes if pipeline == "parameter-server" else 1)
+    assert step >= bound * (1 - CLOCK), options
+    if devices == 1 or copies == "overlap":  # between devices, copies in line are not in the problem
+        near = IN_LINE if copies == "in-line" else COPIED if devices == 1 else BESIDE
+        assert abs(period - step) <= near * step + waits, options
 
 
 @pytest.mark.parametrize("policy", ["fifo", "wfbp", "fixed-buckets", "latency-hiding"])

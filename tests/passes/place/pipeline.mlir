@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 // RUN: cs-opt --cs-all-reduce-pipeline="copies=overlap staging-bytes=1000" %s -o %t1
-// RUN: cs-opt --insert-dist-comm --replicate-devices --assign-devices --schedule-comm=turns=true --expand-collectives --overlap-rpc-memcpy=staging-bytes=1000 --verify-distributed %s -o %t2
+// RUN: cs-opt --insert-dist-comm --replicate-devices --assign-devices --schedule-comm="turns=true copies=overlap" --expand-collectives --overlap-rpc-memcpy=staging-bytes=1000 --verify-distributed %s -o %t2
 // RUN: cmp %t1 %t2
 // RUN: cs-opt --cs-all-reduce-pipeline="effort=3 reorder=true memory-limit=100000 message-bytes=1" %s -o %t3
 // RUN: cs-opt --cse --insert-dist-comm --replicate-devices=hierarchical=true --assign-devices --combine-collectives --schedule-comm="effort=3 reorder=true memory-limit=100000 message-bytes=1" --expand-collectives --overlap-rpc-memcpy=mode=devices --verify-distributed %s -o %t4
@@ -32,7 +32,7 @@ cs.cluster @node nodes = 2 devices = 2 device = <kind = cpu, gflops = 40, gb_per
 // CHECK: cs.fragment "update.v" on 0
 // NONE: cs.fragment "update.v" on 1
 // NONE-NOT: host
-// LATE: mode must be auto, overlap, in-line or devices, got: late
+// LATE: copies must be none, overlap, in-line or auto, got: late
 // ONE-LABEL: func.func @step
 // ONE-NOT: host
 // ONE: cs.fragment "sum.v" on 1
