@@ -84,7 +84,7 @@ schedule::Problem commsched::withCopiesOf(const StepProblem &step,
     }
     for (std::optional<unsigned> op : {before, behind})
       if (op)
-        problem.ops[*op].duration += step.hostEngine->timeOf(bytes);
+        problem.ops[*op].shared = problem.ops[*op].duration += step.hostEngine->timeOf(bytes);
   }
   return problem;
 }

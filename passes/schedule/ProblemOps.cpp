@@ -121,8 +121,8 @@ void ProblemBuilder::addRelay(Operation *communication) {
         {next, shiftOf(communication) - shiftOf(source)});
 }
 
-/// In front of a communication, or of the first use of its result. Bounds hold wherever a run does it: of a message that
-/// is part of a tensor the copy ends before those of the others.
+/// In front of a communication, or of the first use of its result. Bounds hold wherever a run does it, and count it in the
+/// compute of its stream alone: of a message that is part of a tensor the copy ends before those of the others.
 void ProblemBuilder::addInLine(Operation *communication, bool toHost) {
   Value value = toHost ? communication->getOperand(0) : communication->getResult(0);
   (toHost ? copyBefore : copyBehind)[communication] =
@@ -132,6 +132,7 @@ void ProblemBuilder::addInLine(Operation *communication, bool toHost) {
   op.stream = streamOf.at(cast<cs::PlacedType>(value.getType()).getDevice());
   op.duration =
       schedule::transferTime(result.hostEngine->link, StepCosts::bytesOf(value));
+  op.shared = op.duration;
   op.deferred = true;
   result.problem.ops.push_back(std::move(op));
   result.fragments.push_back(nullptr);

@@ -304,7 +304,7 @@ void StepCosts::slowDown(schedule::Problem &problem) const {
   double longest = busy.empty() ? 0 : *llvm::max_element(busy);
   double slowdown = static_cast<double>(percent) / 100;
   for (schedule::Op &op : problem.ops) {
-    if (op.duration == 0)
+    if (op.duration == op.shared) // copies in line
       continue;
     double lost = std::min(slowdown, longest / compute[op.stream] * slowdown /
                                          (1 + slowdown));
