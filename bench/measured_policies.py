@@ -49,7 +49,7 @@ OTHERS = ["priority", "bytescheduler", "fifo", "fixed-buckets", "latency-hiding"
 MODELS = ["resnet50", "vgg16", "distilbert", *(["gnmt.pipedream"] if "COMMSCHED_DATA" in os.environ else [])]
 RATES, SHARES, REAL_RATES = ["1gbit", "2gbit"], ["0.5", "1", "2"], ["1gbit", "500mbit", "250mbit"]
 QUICK = ["resnet50.all-reduce.2gbit.1", "resnet50.servers.1gbit.1", "transformer.500mbit"]
-STEPS = [(1.5, 8, 10), (3, 6, 5), (math.inf, 5, 3)]  # seconds that a step takes at most, and steps of runs and of trials then
+STEPS = [(1.5, 8), (3, 6), (math.inf, 5)]  # seconds that a step takes at most, and steps of runs then
 CLOCK_ERROR = 1e-3
 BEHIND = {1: 1.25, 2: 1.1}  # after so many rounds: left out
 UNCLEAR, NEAR, MORE = 0.004, 1.02, 3  # standard error of a ratio; over the fastest; so many times the rounds
@@ -161,7 +161,7 @@ def emulated(case, model, way, rate, share, rounds):
     (ranks, servers), folder = _shaped.RANKS[way], case.folder
     program, _ = model.scaled(model.factor(ranks, rate, share))
     seconds = model.wire_seconds(ranks, rate) * max(1, 1 / share)
-    steps, trial = next(fit for most, *fit in STEPS if seconds <= most)
+    steps = next(steps for most, steps in STEPS if seconds <= most)
     with hosts.Network([rate] * (ranks + servers), loopback=True) as network:
         cluster = _shaped.Cluster(network, folder, servers)
 
@@ -174,7 +174,7 @@ def emulated(case, model, way, rate, share, rounds):
         plans = {policy: compiled("case", policy, calibration) for policy in ["solver", *OTHERS]}
         tried = plans if not servers else {"solver": plans["solver"], **{
             policy: compiled("tried", policy, calibration, options="cut-as=solver") for policy in TRIED[1:]}}
-        kept = case.tuned(lambda: tune(cluster, {policy: plan.path for policy, plan in tried.items()}, "--emulate", "--tune-steps", trial))
+        kept = case.tuned(lambda: tune(cluster, {policy: plan.path for policy, plan in tried.items()}, "--emulate"))
         plans["tuned"] = tried[kept]
         case.in_turn(rounds, lambda name: _shaped.step_seconds(cluster.emulate(plans[name].path, steps)))
     return case.report(plans["fifo"].bound_ns / 1e9)

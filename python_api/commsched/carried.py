@@ -196,7 +196,7 @@ class CarriedStep(CompiledStep):
         if servers and not self.strategy.synchronous:
             raise FrontEndError(f"replan must go with mode='sync', got: mode={self.strategy.mode!r}")
         if isinstance(replan, Tune):
-            return dict(tune=replan, window=replan.steps, folder=os.fsencode(folder.name))
+            return dict(tune=replan, window=replan.steps or 0, folder=os.fsencode(folder.name))
         module = os.path.join(folder.name, "step.mlir")
         write(module, [self._level0(workers, self._cluster(workers)).encode()])
         (pipeline,) = scheduled(strategy, replan.schedule or strategy.schedule or "solver").pipeline(2)  # costs are what is measured then

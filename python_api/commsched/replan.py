@@ -109,11 +109,12 @@ class Tune:
     """Program.run tries the plans of several schedules on real steps, and keeps the fastest.
 
     schedules: policies, besides that of the program.
-    steps: of a trial, besides those that warm up. A plan is tried up to three times.
+    steps: of a trial, besides those that warm up. None: 5 to 40, as many as it takes to know what a step takes to a quarter of
+    a percent. A plan is tried up to three times.
     """
 
     schedules: Sequence[str] = ("bytescheduler", "priority", "fixed-buckets", "fifo")
-    steps: int = 10
+    steps: Optional[int] = None
 
     def __post_init__(self):
         if not isinstance(self.schedules, (tuple, list)) or not self.schedules:
@@ -122,7 +123,8 @@ class Tune:
         for schedule in self.schedules:
             if not isinstance(schedule, str) or schedule not in POLICIES:
                 raise FrontEndError(f"schedules must be some of {', '.join(POLICIES)}, got: {shown(schedule)}")
-        object.__setattr__(self, "steps", check_integer("steps", self.steps, 1))
+        if self.steps is not None:
+            object.__setattr__(self, "steps", check_integer("steps", self.steps, 1))
 
     def strategies(self, strategy: Strategy) -> dict[str, Strategy]:
         """That of the program with the other schedules, by name. Options of the solver do not go with them, but where it cuts

@@ -129,7 +129,7 @@ absl::StatusOr<rt::ReplanOptions> ReplanOptionsOf(
       return absl::InvalidArgumentError("plans to try go without a command, and steps or percent for it");
     rt::PlanTunerOptions tuned;
     if (given.tune[0] != '\0') tuned.plans = absl::StrSplit(given.tune, '\n');
-    if (given.window != 0) tuned.steps = given.window;
+    tuned.steps = given.window;
     auto options = rt::TunePlans(tuned);
     if (options.ok()) options->on_event = on_event;
     return options;

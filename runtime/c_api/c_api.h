@@ -44,7 +44,7 @@ typedef struct cs_session_replanning {
   double deadline_seconds; /* of the command; 0: 600 */
   const char *folder;      /* where files are kept; NULL: nowhere */
   /* Not NULL: instead, plans of the same program (files, with newlines between; of rank 0) are tried, for `window` steps
-   * each (0: 10), and the fastest is kept. The plan that the session begins with comes first. Then there is
+   * each (0: 5 to 40, as many as tell), and the fastest is kept. The plan that the session begins with comes first. Then there is
    * no command, `every` or percent. */
   const char *tune;
 } cs_session_replanning;

@@ -17,8 +17,9 @@ struct PlanTunerOptions {
   // Files, of the process with rank 0 only, the plan that the run begins with first. They are read when they are
   // needed, and stay as they are meanwhile. Reports have their names, without folder and ".plan".
   std::vector<std::string> plans;
-  // Of a trial, besides those that warm up.
-  uint64_t steps = 10;
+  // Of a trial, besides those that warm up. 0: kLeastSteps to kMostSteps, as many as StepClock takes.
+  uint64_t steps = 0;
+  static constexpr uint64_t kLeastSteps = 5, kMostSteps = 40;
 };
 
 // What makes a Replanner try them; see core::PlanTrials. Ranks that follow need no plans, and the same steps.

@@ -34,7 +34,7 @@ Replanner::Replanner(Settings settings)
     : settings_(std::move(settings)),
       leads_(settings_.ranks.front().rank == 0),
       clock_(settings_.options.every, settings_.options.when_off_percent,
-             settings_.options.window) {
+             settings_.options.window, settings_.options.least) {
   const Rank &first = settings_.ranks.front();
   if (first.lanes != nullptr && settings_.ranks.size() == 1)
     control_ = std::make_unique<ControlChannel>(first.lanes);
@@ -312,8 +312,11 @@ void Replanner::Answer(const ControlMessage &message) {
       change_.Switch(message.value);
       return changed_.SignalAll();
     }
-    case ControlMessage::kForget:
-      return Drop();
+    case ControlMessage::kForget: {
+      Drop();
+      MutexLock lock(&mu_);
+      return clock_.Restart();  // as that of rank 0: what runs is looked at afresh
+    }
     default:
       return;
   }

@@ -44,6 +44,8 @@ struct ReplanOptions {
   double when_off_percent = 0;
   // What is measured is that of so many steps, the last ones.
   uint64_t window = 20;
+  // Or of fewer, at least so many, where these say enough (see StepClock); 0: not of fewer.
+  uint64_t least = 0;
   // Of a rank to get and prepare a plan. Then training goes on with the old one.
   absl::Duration prepare_deadline = absl::Seconds(60);
   // After so many attempts in a row that gave no plan, there is no further one.

@@ -4,13 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "absl/strings/str_format.h"
 
 namespace commsched::runtime {
 
-StepClock::StepClock(uint64_t every, double when_off_percent, uint64_t window)
-    : every_(every), off_(when_off_percent / 100), window_(std::max<uint64_t>(1, window)) {}
+StepClock::StepClock(uint64_t every, double when_off_percent, uint64_t window, uint64_t least)
+    : every_(every), off_(when_off_percent / 100), window_(std::max<uint64_t>(1, window)), least_(least) {}
 
 uint64_t StepClock::DefaultWindow(uint64_t every) {
   constexpr uint64_t kLeast = 4, kMost = 20;
@@ -29,10 +30,21 @@ int64_t StepClock::error_ns() const {
   if (last_.empty()) return 0;
   std::vector<int64_t> sorted = last_;
   std::sort(sorted.begin(), sorted.end());
-  const size_t quarter = sorted.size() / 4;
+  const size_t quarter = (sorted.size() - 1) / 4;
   // Of normal deviations: quartiles are 1.349 of them apart, and a median's error is 1.253 over the root of n.
   const double quartiles = double(sorted[sorted.size() - 1 - quarter] - sorted[quarter]);
   return std::llround(quartiles * 0.929 / std::sqrt(double(sorted.size())));
+}
+
+bool StepClock::IsEnough() const {
+  if (last_.size() >= window_) return true;
+  if (least_ == 0 || last_.size() < least_) return false;
+  // Asked after each step, an error that is small by chance would be found.
+  uint64_t asked = least_;
+  while (asked < last_.size()) asked *= 2;
+  if (asked != last_.size()) return false;
+  return error_ns() <= step_ns() / kPrecise ||
+         (asked > least_ && std::accumulate(last_.begin(), last_.end(), int64_t{0}) >= kLongNs);
 }
 
 void StepClock::Restart() {
@@ -53,7 +65,7 @@ void StepClock::Completed(std::optional<int64_t> ns) {
 std::optional<std::string> StepClock::Step(std::optional<int64_t> ns) {
   ++steps_;
   Completed(ns);
-  if (said_ || last_.size() < window_) return std::nullopt;
+  if (said_ || !IsEnough()) return std::nullopt;
   const bool due = every_ != 0 && steps_ >= every_;
   if (due) {
     said_ = true;

@@ -19,7 +19,9 @@ class StepClock {
   // does not come for that), but of few too little would be known.
   static uint64_t DefaultWindow(uint64_t every);
 
-  StepClock(uint64_t every, double when_off_percent, uint64_t window);
+  // `least`: fewer steps than `window` are enough, this many, twice as many and so on, once the median of them is known to
+  // a quarter of a percent, or twice as many at least have taken 20 seconds; 0: they are not.
+  StepClock(uint64_t every, double when_off_percent, uint64_t window, uint64_t least = 0);
 
   // A step begins, and since the last one was asked about, one has taken `ns`; nothing if none has ended. Returns
   // why it is time for a new plan, once, when it is: the last `window` steps are then all as they are now.
@@ -36,10 +38,15 @@ class StepClock {
  private:
   // Steps of a plan that do not count: they fill its pipeline.
   static constexpr uint64_t kWarmUp = 2;
+  static constexpr int64_t kPrecise = 400;            // of a step: so many times the error
+  static constexpr int64_t kLongNs = 20'000'000'000;  // of steps together
+
+  // Whether enough is measured.
+  bool IsEnough() const;
 
   const uint64_t every_;
   const double off_;
-  const uint64_t window_;
+  const uint64_t window_, least_;
   uint64_t steps_ = 0;     // since the beginning
   uint64_t measured_ = 0;  // of them
   uint64_t noticed_ = 0;   // step after which it was off; 0: it is not

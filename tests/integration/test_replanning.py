@@ -78,7 +78,7 @@ def test_steps_take_as_long_where_the_model_is_evaluated_between(tmp_path, first
     assert done.returncode == 0, done.stderr
     all_take = re.search(r"step time (\S+) ms", done.stdout)
     assert all_take, done.stdout
-    done = subprocess.run([tool("cs-run"), plan, *DATA, "--tune", other, "--eval", "eval", "--eval-batch", EXAMPLES / "digits.test.npz",
+    done = subprocess.run([tool("cs-run"), plan, *DATA, "--tune", other, "--tune-steps", "10", "--eval", "eval", "--eval-batch", EXAMPLES / "digits.test.npz",
                            "--eval-every", str(every)], capture_output=True, text=True, timeout=TIME_LIMIT)
     assert done.returncode == 0, done.stderr
     said = re.search(r"ms of a step: (.*); \w+ is kept", done.stdout + done.stderr)

@@ -177,7 +177,7 @@ def test_what_tune_tries():
     assert all((s.schedule, s.cut_as, s.effort) == (name, "solver", 3) for name, s in servers.items())
     with pytest.raises(commsched.FrontEndError, match="schedule='tuned' must go with mode='sync', got: mode='async'"):
         commsched.ParameterServers(schedule="tuned", mode="async")
-    assert commsched.Replan.of(commsched.Tune(steps=5)) == commsched.Tune(steps=5)
+    assert commsched.Replan.of(commsched.Tune(steps=5)) == commsched.Tune(steps=5) != commsched.Tune()
 
 
 def test_tune_makes_strategies_of_every_strategy():

@@ -7,8 +7,10 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <cmath>
 #include <fstream>
 #include <iterator>
+#include <random>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -426,6 +428,45 @@ TEST(StepClockTest, FiresWhenStepsChangeAndHaveSettled) {
   // Six of ten are slow at 56, then a window of them alone; five of ten are as fast at 55.
   EXPECT_EQ(Fires(StepClock(0, 20, 10), Steps({{50, 1000}, {100, 1500}})), 66);
   EXPECT_EQ(Fires(StepClock(0, 20, 10), Steps({{50, 1000}, {100, 500}})), 65);
+}
+
+// Steps that differ little need few to be known, others more, and the error that is told is about what the median is off.
+TEST(StepClockTest, FiresWhenEnoughIsKnown) {
+  std::mt19937_64 random(5);
+  int last = 0;
+  for (double percent : {0.0, 0.3, 1.0, 5.0}) {
+    int steps = 0;
+    double off = 0, told = 0;
+    constexpr int kRuns = 400;
+    for (int run = 0; run < kRuns; ++run) {
+      StepClock clock(1, 0, 40, 5);
+      std::normal_distribution<double> ns(1e6, 1e4 * percent);
+      int step = 1;
+      while (!clock.Step(int64_t(ns(random)))) ASSERT_LT(++step, 43);
+      ASSERT_TRUE(step == 7 || step == 12 || step == 22 || step == 42) << step;  // two warm up
+      if (step < 42) {
+        ASSERT_LE(clock.error_ns(), clock.step_ns() / 400);
+      }
+      steps += step;
+      off += std::pow(double(clock.step_ns()) - 1e6, 2) / kRuns;
+      told += std::pow(double(clock.error_ns()), 2) / kRuns;
+    }
+    EXPECT_GE(steps, last);
+    EXPECT_LE(std::sqrt(off), 2 * std::sqrt(told) + 1);
+    last = steps;
+    if (percent == 0) {
+      EXPECT_EQ(steps, 7 * kRuns);
+    }
+    if (percent == 5) {
+      EXPECT_GT(steps, 38 * kRuns);
+    }
+  }
+  // Ten seconds are not known to a quarter of a percent, nor waited for any longer.
+  std::vector<int64_t> slow;
+  for (int i = 0; i < 50; ++i) slow.push_back(i % 2 == 0 ? 10'000'000'000 : 11'000'000'000);
+  EXPECT_EQ(Fires(StepClock(1, 0, 40, 5), slow), 12);
+  // As many as the window has, where nothing else is said.
+  EXPECT_EQ(Fires(StepClock(1, 0, 40), Steps({{100, 1000}})), 42);
 }
 
 TEST(StepClockTest, FiresOnceUntilItIsRestarted) {

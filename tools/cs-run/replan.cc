@@ -116,7 +116,7 @@ void WarnOfNoneKept(const Options &options) {
 absl::StatusOr<runtime::ReplanOptions> ReplanOptionsOf(const Options &options, std::shared_ptr<std::atomic<bool>> kept) {
   if (!options.tune.empty()) {
     runtime::PlanTunerOptions tuned;
-    if (options.tune_steps != 0) tuned.steps = options.tune_steps;
+    tuned.steps = options.tune_steps;
     if (options.rank <= 0) {
       tuned.plans = {options.plan};
       tuned.plans.insert(tuned.plans.end(), options.tune.begin(), options.tune.end());
