@@ -75,7 +75,7 @@ size_t PlanTrials::Kept() const {
   const size_t fastest = Fastest();
   if (fastest == 0 || !Runs(0)) return fastest;
   const int64_t error = std::llround(std::hypot(double(ErrorNs(0)), double(ErrorNs(fastest))));
-  const int64_t enough = std::max(error, StepNs(0) * kLeastPermille / 1000);
+  const int64_t enough = std::max(error / 2, StepNs(0) * kLeastPermille / 1000);
   return StepNs(0) - StepNs(fastest) > enough ? fastest : 0;
 }
 

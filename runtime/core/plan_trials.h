@@ -18,7 +18,8 @@ namespace commsched::runtime::core {
 // then again those that may be the fastest as far as the errors of what was measured tell, until there is one, or none
 // that may be kept instead of the first, or all of them have had `kMostTrials`. What comes between only makes steps
 // longer, so a plan's figure is the lesser of two trials, and the middle one of three. The first plan is kept unless
-// another is faster by more than the error of the difference and half a percent.
+// another is faster by more than half the error of the difference and half a percent: who is kept of plans that are as
+// fast makes no difference, and waiting for more than that keeps plans that are behind (tests/runtime/core/plan_trials_test.cc).
 class PlanTrials {
  public:
   static constexpr int kMostTrials = 3;

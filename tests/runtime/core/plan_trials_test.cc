@@ -72,7 +72,7 @@ TEST(PlanTrialsTest, TheFastestButForTheErrorIsKept) {
     ASSERT_LE(steps[kept], best + 2 * error + (kept == 0 ? gain : 0)) << seed;
     // A change gains something, but for two errors at once.
     if (kept != 0) {
-      ASSERT_LT(steps[kept], steps[0] + (error == 0 ? 0 : error * 6 / 10 + 2));
+      ASSERT_LT(steps[kept], steps[0] + (error == 0 ? 0 : error * 144 / 100 + 2));
     }
     ASSERT_EQ(run.trials_.Kept(), kept);
     ++(kept == 0 ? stayed : changed);
@@ -107,14 +107,40 @@ TEST(PlanTrialsTest, ADisturbedTrialOfEachPlanMakesNoDifference) {
   EXPECT_GT(changed, 500);
 }
 
-TEST(PlanTrialsTest, WhatCannotBeToldApartLeavesTheFirst) {
-  int changed = 0;
+TEST(PlanTrialsTest, WhatGainsLessThanHalfAPercentIsNoChange) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
-    Trials run({1'000'000, 1'000'000, 1'000'000}, 20'000, {}, seed);
-    changed += run.trials_.Kept() != 0;
+    Trials run({1'000'000, 996'000 + int64_t(seed) * 20, 1'000'000}, 0, {}, seed);
+    EXPECT_EQ(run.trials_.Kept(), 0u);
     for (int tried : run.tried_) EXPECT_LE(tried, PlanTrials::kMostTrials);
   }
-  EXPECT_LE(changed, 20);  // errors are not the most that can be: two may come together
+}
+
+// How far what is kept is behind the fastest on average, in percent: four plans, trials off by `noise` percent, the others than the
+// first `later` percent later than it, more or less `spread`.
+double Lost(double noise, double later, double spread) {
+  double lost = 0;
+  constexpr int kRuns = 4000;
+  for (uint64_t seed = 0; seed < kRuns; ++seed) {
+    std::mt19937_64 random(seed);
+    std::normal_distribution<double> normal;
+    std::vector<double> steps = {1e6};
+    while (steps.size() < 4) steps.push_back(1e6 + 1e4 * (later + spread * normal(random)));
+    PlanTrials trials(steps.size());
+    const auto measure = [&](size_t plan) { trials.Measured(plan, int64_t(steps[plan] * (1 + noise / 100 * normal(random))), int64_t(1e4 * noise)); };
+    measure(0);
+    while (const std::optional<size_t> next = trials.Next()) measure(*next);
+    lost += steps[trials.Kept()] / *std::min_element(steps.begin(), steps.end()) - 1;
+  }
+  return 100 * lost / kRuns;
+}
+
+// A rule that waits until plans are told apart keeps the first where another is faster; one that takes whoever was faster gives it up
+// where it is the fastest as a rule.
+TEST(PlanTrialsTest, LittleIsLostWhetherTheFirstIsTheFastestOrNot) {
+  EXPECT_LT(Lost(2, 0, 2), 0.55);
+  EXPECT_LT(Lost(2, 1, 1), 0.33);
+  EXPECT_LT(Lost(1, 0, 1), 0.28);
+  EXPECT_LT(Lost(0.3, 0, 1), 0.08);
 }
 
 // Steps that differ much from trial to trial, as where processors are shared: what three trials say together is known better than one.
