@@ -55,7 +55,7 @@ ARGUMENTS = {
                    mstopk_samples=required(integers(1, most=100)), mstopk_early_stop=required(SWITCH), mstopk_seed=required(ANY_INTEGER)),
     "Replan": dict(every=COUNT, when_off=POSITIVE, window=COUNT, deadline=required(POSITIVE), folder=PATH,
                    calibration=[*PATH, "/nonexistent"], schedule=[*CHOICE, "tuned"]),
-    "Tune": dict(schedules=required([1, "fifo", (), [], ["nothing"], [1], True, {}, ["tuned"], object()]), steps=required(COUNT)),
+    "Tune": dict(schedules=required([1, "fifo", (), [], ["nothing"], [1], True, {}, ["tuned"], object()]), steps=COUNT),
     "DataCache": dict(source=SOURCE, memory=required(INDEX), disk=required(INDEX), folder=PATH, name=required(NO_TEXT),
                       version=required([0.5, True, [], {}, object()]), disk_holds=required(CHOICE), retries=required(INDEX)),
     "Loader": dict(source=SOURCE, batch_size=required(Integers([*COUNT, 99])), seed=required(INDEX), shuffle=required(SWITCH),
