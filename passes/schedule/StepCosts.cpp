@@ -185,12 +185,7 @@ Stage StepCosts::messageTo(Operation *op, bool up, schedule::Problem &problem) {
   std::string name = up ? "up" : "down";
   if (FunctionOpInterface server = step.serverOf(op); narrow.contains(server))
     name = (server.getName() + (up ? ".in" : ".out")).str();
-  // A server has a message of each trainer, of which a busy link may hide all but one.
-  const int64_t copies = copiesOf(op);
-  Stage stage = message(linkOf(problem, name), {bytesOf(value) * copies, 1});
-  stage.overhead += overhead * (copies - 1);
-  stage.avoidableOverhead += overhead * (copies - 1);
-  return stage;
+  return message(linkOf(problem, name), {bytesOf(value) * copiesOf(op), 1});
 }
 
 /// Ids go to the servers, rows come back; or both go.
