@@ -244,6 +244,11 @@ def main():
     parser.add_argument("--congestion", default="cubic", help="control of TCP in the hosts (default cubic)")
     parser.add_argument("--keep", type=pathlib.Path, help="folder for plans, traces and logs")
     options = parser.parse_args()
+    models = options.models.split(",") if options.models else ["resnet50"] if options.quick else list(MODELS)
+    schedules = options.schedules.split(",") if options.schedules else list(SCHEDULES)
+    for what, chosen, known in [("models", models, MODELS), ("schedules", schedules, SCHEDULES)]:
+        if unknown := [name for name in chosen if name not in known]:
+            parser.error(f"{what} must be some of {', '.join(known)}, got: {', '.join(unknown)}")
     data = pathlib.Path(os.environ.get("COMMSCHED_DATA", ""))
     missing = [why for why in (
         hosts.why_unavailable(), "needs openssl" if shutil.which("openssl") is None else "",
@@ -258,8 +263,6 @@ def main():
     # Ends as on an error, which removes the hosts.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     rate = hosts.bits_per_second(options.rate)
-    models = options.models.split(",") if options.models else ["resnet50"] if options.quick else list(MODELS)
-    schedules = options.schedules.split(",") if options.schedules else list(SCHEDULES)
     result = {"vgg16_gain_percent": None, "resnet50_gain_percent": None}
     result |= {key: None for key in OVER_BOUND.values()}
     with tempfile.TemporaryDirectory() as name:
