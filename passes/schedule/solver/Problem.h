@@ -46,7 +46,7 @@ struct Op {
   int64_t extraBytes = 0;      ///< from its start until all ops after it run
   /// Of its duration, what it loses to communication, which has a part of the stream's
   /// processor. In another schedule other ops of the stream may lose it, but a step loses
-  /// no less in all.
+  /// no less in all. Of a copy in line all of it: what shares it out among messages is the schedule.
   Time shared = 0;
   /// A run may do it at any moment between what it waits for and what waits for it. Schedules are
   /// judged with it where the order has it, the bound of an order holds wherever it is.
