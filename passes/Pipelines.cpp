@@ -152,12 +152,8 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
 /// Behind --schedule-comm.
 template <typename Options>
 static void addCopies(OpPassManager &manager, const Options &options) {
-  if (options.copies == "none")
-    manager.addPass(createOverlapRpcMemcpy(
-        {.mode = "devices", .stagingBytes = options.stagingBytes}));
-  else
-    manager.addPass(createOverlapRpcMemcpy(
-        {.mode = options.copies, .stagingBytes = options.stagingBytes}));
+  manager.addPass(createOverlapRpcMemcpy(
+      {.mode = options.copies, .stagingBytes = options.stagingBytes}));
 }
 
 void commsched::buildAllReducePipeline(

@@ -6,6 +6,7 @@
 
 #include "passes/place/Devices.h"
 #include "passes/place/Overlapper.h"
+#include "passes/support/HostCopies.h"
 #include "passes/support/Module.h"
 
 namespace commsched {
@@ -43,21 +44,19 @@ struct OverlapRpcMemcpy
 
   LogicalResult run() {
     ModuleOp module = getOperation();
-    if (mode != "auto" && mode != "overlap" && mode != "in-line" && mode != "devices")
+    std::optional<HostCopies> copies = hostCopiesOf(mode, module);
+    if (!copies)
       return emitOptionError(*this, &getContext())
-             << "mode must be auto, overlap, in-line or devices, got: "
-             << mode.getValue();
-    StringRef used = mode.getValue();
-    if (used == "auto")
-      used = needsHostCopies(module) ? "overlap" : "devices";
-    if (stagingBytes > 0 && used != "overlap")
+             << "mode must be " << kHostCopiesNames << ", got: " << mode.getValue();
+    if (stagingBytes > 0 && copies != HostCopies::overlap)
       return emitOptionError(*this, &getContext())
-             << "staging-bytes must go with mode=overlap, got: " << used;
-    if (used == "devices" && needsHostCopies(module) && hasHostCommunication(module))
+             << "staging-bytes must go with mode=overlap, got: "
+             << (copies == HostCopies::none ? "none" : mode.getValue());
+    if (copies == HostCopies::none && needsHostCopies(module) && hasHostCommunication(module))
       return emitOptionError(*this, &getContext())
              << "mode (copies of the pipelines) must be overlap or in-line where devices of kind cuda "
                 "communicate through the host, got: "
-             << used;
+             << mode.getValue();
     if (stagingBytes < 0)
       return emitOptionError(*this, &getContext())
              << "staging-bytes must not be negative, got: "
@@ -69,7 +68,7 @@ struct OverlapRpcMemcpy
         continue;
       if (!func.getBody().hasOneBlock())
         return func.emitOpError("must have one block");
-      if (failed(Overlapper(func, used, stagingBytes).run()))
+      if (failed(Overlapper(func, *copies, stagingBytes).run()))
         return failure();
     }
     return success();

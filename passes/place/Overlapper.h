@@ -8,6 +8,7 @@
 
 #include "passes/place/Devices.h"
 #include "passes/place/StagingPlaces.h"
+#include "passes/support/HostCopies.h"
 
 #include "llvm/ADT/StringSet.h"
 
@@ -21,8 +22,8 @@ bool staysOnDevice(cs::StartOp start);
 /// Once.
 class Overlapper {
 public:
-  Overlapper(mlir::func::FuncOp func, llvm::StringRef mode, int64_t stagingBytes)
-      : func(func), inLine(mode == "in-line"), stages(mode != "devices"),
+  Overlapper(mlir::func::FuncOp func, HostCopies copies, int64_t stagingBytes)
+      : func(func), inLine(copies == HostCopies::inLine), stages(copies != HostCopies::none),
         limit(stagingBytes) {}
 
   llvm::LogicalResult run();

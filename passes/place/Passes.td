@@ -81,9 +81,9 @@ def OverlapRpcMemcpy : CsPass<"overlap-rpc-memcpy"> {
     given by the turns of `--schedule-comm=turns=true`, as far as data allows, in whose
     order the ops are put; without turns, in the order of the program.
 
-    With `mode=devices` device and host have one memory: only copies between devices
+    With `mode=none` device and host have one memory: only copies between devices
     are started; refused where devices of kind `cuda` have code to run and communicate through the host.
-    `mode=auto` is `overlap` for these, else `devices`. What NCCL communicates (`--lower-to-nccl`) stays where it is. With `mode=in-line` the same copies are `cs.copy` ops between the others,
+    `mode=auto` is `overlap` for these, else `none`. What NCCL communicates (`--lower-to-nccl`) stays where it is. With `mode=in-line` the same copies are `cs.copy` ops between the others,
     which hold up the compute of their device: a baseline to compare with.
 
     Functions of parameter servers are left alone; a second run changes nothing, and is refused where it asks for other
@@ -91,7 +91,7 @@ def OverlapRpcMemcpy : CsPass<"overlap-rpc-memcpy"> {
   }];
   let options = [
     CsOption<"mode", "mode", "std::string", "\"overlap\"",
-             "overlap; in-line: copies hold up compute; devices: only those between devices; auto">,
+             "overlap; in-line: copies hold up compute; none: only those between devices; auto">,
     CsOption<"stagingBytes", "staging-bytes", "int64_t", "0",
              "most bytes of staging memory in use at once on a node; 0: no bound">,
   ];

@@ -11,7 +11,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Support/FileUtilities.h"
 #include "passes/problem/ProblemIR.h"
-#include "passes/schedule/HostCopies.h"
+#include "passes/support/HostCopies.h"
 #include "passes/schedule/NcclLink.h"
 #include "passes/schedule/StepProblem.h"
 

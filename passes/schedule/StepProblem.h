@@ -10,6 +10,7 @@
 #include "passes/schedule/ServerBlocks.h"
 #include "passes/schedule/solver/Problem.h"
 #include "passes/schedule/solver/Schedule.h"
+#include "passes/support/HostCopies.h"
 
 #include <optional>
 #include <string>
@@ -28,10 +29,10 @@ struct StepProblem {
     const ServerBlock *block = nullptr; ///< if it may be cut, or share messages
     int64_t ranks = 1;                  ///< that take part
     /// Of its stages, those that messages between nodes, and with servers, go through;
-    /// others are copies between devices, or with the host (DeviceCopies.h, HostCopies.h).
+    /// others are copies between devices, or with the host (DeviceCopies.h, StagingCopies.h).
     unsigned firstStage = 0, lastStage = 0;
     /// Ops of the problem that copy to the host and from it, where these copies are in line.
-    std::optional<unsigned> copyBefore, copyBehind;
+    std::optional<unsigned> copyBefore = {}, copyBehind = {};
   };
   /// What a copy between a device and the host takes.
   struct HostEngine {
@@ -62,13 +63,6 @@ struct StepProblem {
 struct BlockFreedom {
   bool cut = false;
   bool fuse = false; ///< those of one server, where a message costs more than a copy
-};
-
-/// Between devices and the host, of what is communicated (--overlap-rpc-memcpy).
-enum class HostCopies {
-  none,    ///< they have one memory
-  overlap, ///< on copy engines
-  inLine   ///< on compute streams
 };
 
 /// Requires that the step has something to communicate, between nodes or with

@@ -26,16 +26,6 @@ FailureOr<cs::ClusterOp> commsched::findCluster(ModuleOp module) {
   return found;
 }
 
-bool commsched::needsHostCopies(ModuleOp module) {
-  bool cuda = false, computes = false;
-  for (auto cluster : module.getOps<cs::ClusterOp>())
-    cuda |= cluster.getDevice().getKind() == cs::DeviceKind::cuda;
-  for (auto func : module.getOps<func::FuncOp>())
-    if (!func->hasAttr(cs::CsDialect::kServerAttr))
-      func.walk([&](cs::FragmentOp op) { computes |= op.hasBody(); });
-  return cuda && computes;
-}
-
 bool commsched::isDistributed(func::FuncOp function) {
   if (function.isExternal())
     return false;

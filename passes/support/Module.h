@@ -30,10 +30,6 @@ llvm::FailureOr<cs::ClusterOp> findCluster(mlir::ModuleOp module);
 /// Declarations are not.
 bool isDistributed(mlir::func::FuncOp function);
 
-/// Whether the host does not reach the memory in which fragments compute. What has only costs is
-/// emulated, where it does.
-bool needsHostCopies(mlir::ModuleOp module);
-
 /// How many processes run `function`: its cs.count, else the cluster's nodes;
 /// one if it is a parameter server's.
 int64_t getRankCount(mlir::func::FuncOp function, cs::ClusterOp cluster);

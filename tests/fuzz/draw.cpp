@@ -24,7 +24,7 @@ struct Words {
 
 // What options of texts take. An option that is not here takes anyWord.
 const Words kWords[] = {
-    {"mode", {"all-reduce", "parameter-server", "overlap", "in-line", "devices", "auto"}},
+    {"mode", {"all-reduce", "parameter-server", "overlap", "in-line", "none", "auto"}},
     {"copies", {"none", "overlap", "in-line", "auto"}},
     {"reduction", {"mean", "sum"}},
     {"sync-mode", {"sync", "async", "half-async"}},

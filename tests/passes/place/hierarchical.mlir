@@ -13,7 +13,7 @@
 // RUN: sed 's/mean %%g :/mean %%g {cs.density = 0.1} :/' %s | cs-opt --replicate-devices=hierarchical=true | FileCheck %s --check-prefix=SPARSE
 // RUN: sed 's/tensor<3x64/tensor<70x64/g; s/latency_ns = 50000/latency_ns = 500/' %s | cs-opt --replicate-devices=hierarchical=true --assign-devices | FileCheck %s --check-prefix=SEVERAL
 // RUN: sed 's/tensor<3x64/tensor<70x64/g' %s | cs-opt --replicate-devices=hierarchical=true --assign-devices | FileCheck %s --check-prefix=TWO
-// RUN: cs-opt --schedule-comm --expand-collectives --overlap-rpc-memcpy=mode=devices --verify-distributed %t1 | FileCheck %s --check-prefix=COPIES --strict-whitespace
+// RUN: cs-opt --schedule-comm --expand-collectives --overlap-rpc-memcpy=mode=none --verify-distributed %t1 | FileCheck %s --check-prefix=COPIES --strict-whitespace
 
 cs.cluster @node nodes = 2 devices = 2 device = <kind = cpu, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 1, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>

@@ -10,7 +10,7 @@
 
 // SMALL: error: {{.*}}"b" needs 64 bytes of staging memory, more than staging-bytes, 63
 // NEGATIVE: staging-bytes must not be negative, got: -1
-// MODE: mode must be auto, overlap, in-line or devices, got: later
+// MODE: mode must be none, overlap, in-line or auto, got: later
 
 // 64 bytes hold the buffers of a and c, or that of b. That of b must wait until
 // a is back, c until b is, d is beside c.

@@ -50,9 +50,9 @@ struct Program {
 struct Read {
   std::string error;
   int64_t mbit = 0, latency = 0, overhead = 0, copyRate = 0, copyLatency = 0;
-  Numbers ncclBytes, ncclNs;
-  Numbers fragments; ///< ns
-  std::string doubt; ///< what is taken, with a warning
+  Numbers ncclBytes = {}, ncclNs = {};
+  Numbers fragments = {}; ///< ns
+  std::string doubt = {}; ///< what is taken, with a warning
   bool operator==(const Read &) const = default;
 };
 
@@ -209,7 +209,7 @@ int64_t lowerMedian(Numbers values) {
 struct DrawnCalibration {
   Program program;
   struct Link {
-    int64_t latency, overhead, rate, processor;
+    int64_t latency, overhead, rate, processor = 0;
   };
   std::vector<Link> ofRanks, ofServers;
   Numbers rounds, messages, busy;

@@ -1,25 +1,13 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "passes/schedule/HostCopies.h"
+#include "passes/schedule/StagingCopies.h"
 
 #include "passes/schedule/StepCosts.h"
 #include "passes/support/Module.h"
 
 using namespace mlir;
 using namespace commsched;
-
-std::optional<HostCopies> commsched::hostCopiesOf(StringRef name, ModuleOp module) {
-  if (name == "auto")
-    return needsHostCopies(module) ? HostCopies::overlap : HostCopies::none;
-  if (name == "none")
-    return HostCopies::none;
-  if (name == "overlap")
-    return HostCopies::overlap;
-  if (name == "in-line")
-    return HostCopies::inLine;
-  return std::nullopt;
-}
 
 StepProblem::HostEngine commsched::hostEngineOf(cs::ClusterOp cluster) {
   cs::DeviceAttr device = cluster.getDevice();

@@ -4,20 +4,14 @@
 // Copies between devices and the staging memory of their host, which --overlap-rpc-memcpy puts
 // around messages behind the schedule.
 
-#ifndef COMMSCHED_PASSES_SCHEDULE_HOSTCOPIES_H
-#define COMMSCHED_PASSES_SCHEDULE_HOSTCOPIES_H
+#ifndef COMMSCHED_PASSES_SCHEDULE_STAGINGCOPIES_H
+#define COMMSCHED_PASSES_SCHEDULE_STAGINGCOPIES_H
 
 #include "passes/schedule/StepProblem.h"
 
 #include <map>
 
 namespace commsched {
-
-/// The copies by what the option is called, `auto` as --overlap-rpc-memcpy takes it; nothing if
-/// there is no such name.
-std::optional<HostCopies> hostCopiesOf(llvm::StringRef name, mlir::ModuleOp module);
-/// The names, for errors.
-inline constexpr llvm::StringLiteral kHostCopiesNames = "none, overlap, in-line or auto";
 
 StepProblem::HostEngine hostEngineOf(cs::ClusterOp cluster);
 
@@ -48,4 +42,4 @@ schedule::Problem withCopiesOf(const StepProblem &step, const schedule::Schedule
 
 } // namespace commsched
 
-#endif // COMMSCHED_PASSES_SCHEDULE_HOSTCOPIES_H
+#endif // COMMSCHED_PASSES_SCHEDULE_STAGINGCOPIES_H
