@@ -11,9 +11,9 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Support/FileUtilities.h"
 #include "passes/problem/ProblemIR.h"
-#include "passes/support/HostCopies.h"
 #include "passes/schedule/NcclLink.h"
 #include "passes/schedule/StepProblem.h"
+#include "passes/support/HostCopies.h"
 
 namespace commsched {
 #define GEN_PASS_DEF_EXTRACTPROBLEM

@@ -8,8 +8,8 @@
 #define COMMSCHED_PASSES_SCHEDULE_PROBLEMBUILDER_H
 
 #include "passes/schedule/DeviceCopies.h"
-#include "passes/schedule/StagingCopies.h"
 #include "passes/schedule/MessageKinds.h"
+#include "passes/schedule/StagingCopies.h"
 #include "passes/schedule/StepCosts.h"
 
 #include <map>
