@@ -116,7 +116,14 @@ loss = F.cross_entropy(net(x), y)
          "\nprogram = commsched.transpile(step, params, jax.random.key(0), *batch, batch=(2, 3), cluster=2)\nprogram.run(batches)\n"),
         (JAX + "from flax import nnx\nclass Model(nnx.Module):\n    def __init__(self, rngs):\n        self.w, self.drop = nnx.Linear(5, 1, rngs=rngs), nnx.Dropout(0.5, rngs=rngs)\n"
          "    def __call__(self, x):\n        return self.drop(self.w(x))[:, 0]\nmodel = Model(nnx.Rngs(0))\n",
-         "\nprogram = commsched.transpile(step, params, keys, rest, *batch, batch=(3, 4), cluster=2)\nprogram.run(batches)\n")],
+         "\nprogram = commsched.transpile(step, params, keys, rest, *batch, batch=(3, 4), cluster=2)\nprogram.run(batches)\n"),
+        (JAX + "state = {'loss': jnp.float32(1), 'best': jnp.float32(0.5), 'rate': jnp.float32(0.02)}\n", """
+program = commsched.transpile(step, params, state, batch, cluster=2)
+program.run(batches)
+for batch in batches:
+    params, state, _ = step(params, state, batch)
+assert state["rate"] < 0.02 and np.allclose(program.params["w"], params["w"])
+""")],
     "docs/pytorch.md": [
         (TORCH, MOVED), (TORCH, "\nassert program.steps == 8\n"), (TORCH, MOVED), (TORCH, MOVED),
         (TORCH, "\nF.cross_entropy(model(batches[0][0]), batches[0][1]).backward()\ndist.destroy_process_group()\n")],
