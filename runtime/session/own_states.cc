@@ -14,7 +14,7 @@
 namespace commsched::runtime {
 namespace {
 
-constexpr absl::string_view kMean = ".mean";
+constexpr absl::string_view kMean = ".mean", kUnsent = ".residual";
 
 // The number behind `.shard` or `.device`; -1 if it is no such suffix.
 int NumberOf(absl::string_view suffix, absl::string_view kind) {
@@ -33,7 +33,7 @@ std::pair<absl::string_view, absl::string_view> CutSuffix(absl::string_view name
 
 // Whether pieces of it are rows of the whole; else there is one of a few numbers for each piece.
 bool IsOfRows(absl::string_view group) {
-  return absl::EndsWith(group, ".residual") || absl::EndsWith(group, ".velocity") || absl::EndsWith(group, ".squares");
+  return absl::EndsWith(group, kUnsent) || absl::EndsWith(group, ".velocity") || absl::EndsWith(group, ".squares");
 }
 
 std::vector<double> Read(const StoredTensor &tensor) {
@@ -85,6 +85,11 @@ bool OwnStates::IsAsSaved(const TensorFile &file, const SlotInfo &slot) const {
   return there == pieces.size() && std::all_of(pieces.begin(), pieces.end(), [&](const auto &piece) {
            return file.tensors.count(absl::StrCat(group, piece.first)) != 0;
          });
+}
+
+bool OwnStates::IsUnsentOfOthers(absl::string_view name) const {
+  const absl::string_view group = CutSuffix(name).first;
+  return absl::EndsWith(group, kUnsent) && pieces_.find(group) == pieces_.end();
 }
 
 bool OwnStates::IsMeanOfAll(const TensorFile &file, const SlotInfo &slot) const {

@@ -24,6 +24,13 @@
 
 namespace commsched::runtime {
 
+// State of a rank that its plan has no place for, by name.
+struct UnplacedState {
+  TensorInfo type;
+  std::vector<std::byte> value;
+};
+using UnplacedStates = std::map<std::string, UnplacedState>;
+
 class OwnStates {
  public:
   explicit OwnStates(const Program &program);
@@ -35,6 +42,8 @@ class OwnStates {
                                                              bool complete) const;
   // Whether the file has it in the same pieces.
   bool IsAsSaved(const TensorFile &file, const SlotInfo &slot) const;
+  // Whether a file's state of this name is what a rank has not sent yet of a gradient of which the plan sends everything.
+  bool IsUnsentOfOthers(absl::string_view name) const;
   // Whether it must be the same on all ranks, and is not in the file, where each has its own.
   bool IsMeanOfAll(const TensorFile &file, const SlotInfo &slot) const;
 

@@ -105,6 +105,40 @@ absl::Status SetToMeans(Session *session, const std::string &path, uint64_t step
   return absl::OkStatus();
 }
 
+// What is not sent yet of gradients of which this plan sends everything goes on into later files, for a plan that has a
+// place for it again: as ranks have saved it, or all have the mean.
+void KeepUnsent(const TensorFile &file, const OwnStates &states, UnplacedStates *kept) {
+  for (const auto &[name, tensor] : file.tensors)
+    if (states.IsUnsentOfOthers(name)) (*kept)[name] = {tensor.type, {tensor.data.begin(), tensor.data.end()}};
+}
+
+absl::Status KeepMeansOfUnsent(Session *session, const std::string &path, uint64_t step, int saved_ranks, const std::string &job) {
+  const OwnStates states(session->program());
+  UnplacedStates kept;
+  std::map<std::string, std::vector<double>> sums;
+  for (int rank = 0; rank < saved_ranks; ++rank) {
+    auto file = Read(RankStatePath(path, step, rank), step, rank, saved_ranks, job);
+    if (!file.ok()) return file.status();
+    UnplacedStates own;
+    KeepUnsent(*file, states, &own);
+    for (auto &[name, state] : own) {
+      if (!ops::IsFloat(state.type.element)) continue;
+      std::vector<double> &sum = sums[name];
+      sum.resize(size_t(state.type.elements));
+      const size_t width = ops::ElementBytes(state.type.element);
+      for (size_t e = 0; e < sum.size(); ++e)
+        sum[e] += ops::ReadElement(state.type.element, state.value.data() + e * width);
+      kept[name] = std::move(state);
+    }
+  }
+  for (auto &[name, state] : kept) {
+    for (double &element : sums[name]) element /= saved_ranks;
+    StoreElements(state.type.element, sums[name], state.value.data());
+  }
+  session->unplaced_states().assign(session->local_ranks(), kept);
+  return absl::OkStatus();
+}
+
 // What a rank has saved, for itself.
 absl::Status LoadOwn(RankExecutor &executor, const TensorFile &file, const std::vector<uint32_t> &slots,
                      const OwnStates &states, bool complete) {
@@ -160,6 +194,8 @@ absl::Status SaveRankState(Session *session, const std::string &path, uint64_t s
         return status;
       tensors.push_back({slot.name, slot.type, value});
     }
+    if (!session->unplaced_states().empty())
+      for (const auto &[name, state] : session->unplaced_states()[r]) tensors.push_back({name, state.type, state.value});
     int rank = executor.program().rank;
     if (absl::Status s = WriteSealed(
             RankStatePath(path, step, rank), tensors,
@@ -204,12 +240,16 @@ absl::Status LoadRankState(Session *session, const std::string &path, uint64_t s
   // Processes may have the file of their own rank only.
   if (!complete && !fs::exists(RankStatePath(path, step, as_many ? program.rank : 0), error)) return absl::OkStatus();
   std::vector<uint32_t> of_all = SlotsOf(program);
+  session->unplaced_states().assign(session->local_ranks(), {});
+  if (!as_many)
+    if (absl::Status s = KeepMeansOfUnsent(session, path, step, saved_ranks, job); !s.ok()) return s;
   for (size_t r = 0; r < session->local_ranks() && as_many; ++r) {
     RankExecutor &executor = session->executor(r);
     const int rank = executor.program().rank;
     auto file = Read(RankStatePath(path, step, rank), step, rank, saved_ranks, job);
     if (!file.ok()) return file.status();
     const OwnStates states(executor.program());
+    KeepUnsent(*file, states, &session->unplaced_states()[r]);
     std::vector<uint32_t> own;
     of_all.clear();
     for (uint32_t s : SlotsOf(executor.program()))

@@ -47,7 +47,8 @@ void RemoveLaterRankState(Session *session, const std::string &path, uint64_t st
 // gradients combine by mean; integers (regions of ranks) begin at zero again. Files that are
 // missing, or of another step, are an error; so is state that they do not have, if it is to be
 // `complete`: it stays, else. Of a plan that had no such state there are no files, which is fine if
-// it need not be complete. Files must be of `job`.
+// it need not be complete. What is not sent yet of gradients of which this plan sends everything stays for later files
+// (Session::unplaced_states). Files must be of `job`.
 absl::Status LoadRankState(Session *session, const std::string &path, uint64_t step,
                            int saved_ranks, bool complete = true, const std::string &job = "");
 

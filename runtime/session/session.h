@@ -25,6 +25,7 @@
 #include "runtime/replanning/replanner.h"
 #include "runtime/servers/parameter_server.h"
 #include "runtime/session/cuda_rank.h"
+#include "runtime/session/own_states.h"
 #include "runtime/transport/parameter_client.h"
 
 namespace commsched::runtime {
@@ -95,6 +96,8 @@ class Session {
   RankExecutor &executor(size_t i) { return *executors_[i]; }
   const RankExecutor &executor(size_t i) const { return *executors_[i]; }
   size_t local_ranks() const { return executors_.size(); }
+  // What files had for ranks here and the plan has no place for (rank_state.h), by local rank; empty: nothing.
+  std::vector<UnplacedStates> &unplaced_states() { return unplaced_states_; }
 
   // The same value on all ranks here and on all devices that have a slot of this
   // name (a repeated slot is set alone). Wait for earlier calls.
@@ -214,6 +217,7 @@ class Session {
   absl::Status lost_;
   // What belongs to the plan that runs, except executors_; with re-planning only.
   std::unique_ptr<Generation> generation_;
+  std::vector<UnplacedStates> unplaced_states_;
   FunctionStats timed_;  // steps of it that StepTime has told of
   Mutex cancel_mu_;      // Cancel, and the change to another plan
   absl::Status cancelled_ ABSL_GUARDED_BY(cancel_mu_);

@@ -1,7 +1,7 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What workers have of their own when something else becomes of gradients in the middle of training: another density, another method,
-which has it in other pieces on nodes of several devices, servers or none, another number of workers. Nothing of it is lost, and no worker
+which has it in other pieces on nodes of several devices, all of some gradients, servers or none, another number of workers. Nothing of it is lost, and no worker
 has other parameters than the others. Losses are linear, so that gradients are known without training; NumPy says what comes out."""
 import os
 import tempfile
@@ -53,7 +53,8 @@ class Case:
             own = {n: v for n, v in self.moments.items() if n not in ("mask", "squares")}
             sparse = Sparse(1.0, **own)
         else:
-            sparse = Sparse(density, kind if kind != "servers" else "auto", min_elements=1, **self.moments)
+            rules = {str(name): 1.0 for name in self.random.permutation(["w", "b"])[:self.random.integers(0, 2)] if not last}
+            sparse = Sparse(density, kind if kind != "servers" else "auto", min_elements=1, rules=rules, **self.moments)
         return (ParameterServers(servers=2, sparse=sparse) if "servers" in kind else AllReduce(sparse=sparse)), workers
 
 
@@ -103,6 +104,14 @@ def test_nothing_unsent_is_lost():
         params, losses = trained(case)
         assert far(params, wanted(case)[0]) == 0, (seed, case.phases)
         assert len(losses) == 3 * STEPS
+
+
+def test_a_gradient_may_be_dense_for_a_while():
+    for seed in cases(2):
+        case = Case(seed, {})
+        case.phases = [(AllReduce(sparse=Sparse(density, "allgather", min_elements=1, rules=rules)), 2)
+                       for density, rules in ((0.2, {}), (0.2, {"w": 1.0}), (ALL, {}))]
+        assert far(trained(case)[0], wanted(case)[0]) == 0, seed
 
 
 @pytest.mark.parametrize("moments", [dict(momentum=0.5, mask=False), dict(momentum=0.5, second_moment=0.75, epsilon=2.0, squares="own")])

@@ -93,6 +93,49 @@ TEST(RankStateTest, OtherNumbersOfRanksGetTheMean) {
   EXPECT_THAT(Own(session.get(), 1), ElementsAre(4, 5));
 }
 
+// w is sparse, then dense beside another one that is sparse, then sparse again.
+TEST(RankStateTest, WhatIsNotSentYetStaysForWhenItCanBe) {
+  TemporaryFolder folder;
+  const auto plan = [](int nodes, const char *residual, const char *velocity) {
+    PlanBuilder plan = OwnState(nodes);
+    plan.proto().mutable_slots(1)->set_name(residual);
+    plan.proto().mutable_slots(int(plan.Slot(velocity, plan::F32, {2}, false)))->set_per_rank(true);
+    return plan;
+  };
+  const auto as_rank_state = [&](runtime::Session *session, const char *file) {
+    return SaveRankState(session, folder / file, 1);
+  };
+  {
+    auto session = testing::Open(plan(4, "w.residual", "w.velocity"));
+    Step(session.get(), 1);
+    ASSERT_TRUE(as_rank_state(session.get(), "a").ok());
+  }
+  for (int nodes : {4, 2}) {
+    {
+      auto session = testing::Open(plan(nodes, "b.residual", "b.velocity"));
+      ASSERT_TRUE(LoadRankState(session.get(), folder / "a", 1, 4, /*complete=*/false).ok());
+      EXPECT_THAT(Own(session.get(), 1), ElementsAre(0, 0));
+      Step(session.get(), 20);
+      ASSERT_TRUE(as_rank_state(session.get(), "b").ok());
+    }
+    auto file = runtime::ReadSafetensors(RankStatePath(folder / "b", 1, 1));
+    ASSERT_TRUE(file.ok()) << file.status();
+    EXPECT_EQ(file->tensors.size(), 3u);  // a velocity is no debt
+    auto session = testing::Open(plan(nodes, "w.residual", "w.velocity"));
+    ASSERT_TRUE(LoadRankState(session.get(), folder / "b", 1, nodes, /*complete=*/false).ok());
+    if (nodes == 4)
+      EXPECT_THAT(Own(session.get(), 1), ElementsAre(3, 4));
+    else
+      EXPECT_THAT(Own(session.get(), 1), ElementsAre(4, 5));  // the mean of all four
+    // What the other file had does not stay.
+    ASSERT_TRUE(LoadRankState(session.get(), folder / "a", 1, 4, /*complete=*/false).ok());
+    ASSERT_TRUE(as_rank_state(session.get(), "c").ok());
+    file = runtime::ReadSafetensors(RankStatePath(folder / "c", 1, 1));
+    ASSERT_TRUE(file.ok()) << file.status();
+    EXPECT_EQ(file->tensors.size(), 2u);
+  }
+}
+
 // Of a shape that depends on the number of ranks, too.
 TEST(RankStateTest, OtherNumbersOfRanksBeginWithZeroIntegers) {
   TemporaryFolder folder;

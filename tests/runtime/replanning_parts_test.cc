@@ -17,7 +17,7 @@
 #include "runtime/replanning/planning_command.h"
 #include "runtime/replanning/replacement.h"
 #include "runtime/replanning/transport_lanes.h"
-#include "runtime/transport/in_process_transport.h"
+#include "tests/runtime/lanes_pair.h"
 #include "tests/runtime/server_plan.h"
 #include "tests/runtime/test_util.h"
 
@@ -28,26 +28,7 @@ using namespace runtime;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-// Two ranks of one process, with lanes.
-struct Pair {
-  Pair() {
-    auto hub = MakeInProcessHub(2);
-    std::vector<std::thread> threads;
-    for (int r = 0; r < 2; ++r)
-      threads.emplace_back([this, hub, r] {
-        lanes[r] = std::make_shared<TransportLanes>();
-        TransportOptions options;
-        options.rank = r;
-        options.nodes = 2;
-        options.on_peer_failure = lanes[r]->FailureHandler();
-        auto transport = ConnectInProcess(hub, options);
-        ASSERT_TRUE(transport.ok());
-        lanes[r]->Attach(*std::move(transport));
-      });
-    for (auto &t : threads) t.join();
-  }
-  std::shared_ptr<TransportLanes> lanes[2];
-};
+using testing::Pair;
 
 absl::Span<const std::byte> Bytes(const std::string &text) {
   return {reinterpret_cast<const std::byte *>(text.data()), text.size()};
