@@ -12,6 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from cases import FIRST, count
+from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
+from jax.interpreters import mlir
 
 import commsched
 from commsched.frontend import continued, means, trial
@@ -178,6 +180,35 @@ def test_what_is_returned():
     known, unchecked, program = said(step, 4)
     assert len(known) == 1 and "what the step returns is decided by the number of samples: 'less', 'more' is returned either for the whole batch or for each of 4 parts, not for both" in known[0], known
     assert '"less"' in program.mlir(0) and '"more"' not in program.mlir(0)
+
+
+# As those that libraries make of functions: with a trace that is open, whose constants are operands.
+held_p = Primitive("held")
+held_p.multiple_results = True
+
+
+def _run_held(*operands, traces):
+    (trace,), = traces
+    at = len(trace.constvars)
+    return jaxpr_as_fun(ClosedJaxpr(trace, operands[:at]))(*operands[at:])
+
+
+held_p.def_impl(_run_held)
+held_p.def_abstract_eval(lambda *_, traces: [v.aval for v in traces[0][0].outvars])
+mlir.register_lowering(held_p, mlir.lower_fun(_run_held, multiple_results=True))
+
+
+def test_operations_of_other_libraries_with_open_traces():
+    def step(least):
+        def of(w, s, x, y):
+            found = jax.make_jaxpr(lambda v: v @ MATRICES[0] * (2 if len(x) >= least else 1))(x)
+            (x,) = held_p.bind(*found.consts, x, traces=((found.jaxpr,),))
+            loss, g = jax.value_and_grad(lambda w: ((x @ w - y) ** 2).mean())(w)
+            return w - 0.1 * g, s, loss
+        return of
+    for parts, least, other in ((2, 1, False), (2, N, True), (4, N + 1, False)):
+        known, unchecked, _ = said(step(least), parts)
+        assert bool(known) == other and not unchecked, (parts, least, known, unchecked)
 
 
 def test_functions_beside_the_step():

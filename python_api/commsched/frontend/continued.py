@@ -61,7 +61,7 @@ class _Walk:
 
     def __init__(self, samples: int, times: "tuple[int, ...]"):
         self.samples, self.times = samples, times
-        self.known: "set[tuple[int, ...]]" = set()  # that have been found to be the same
+        self.known: "dict[tuple[int, ...], Any]" = {}  # that have been found to be the same, and are there as long as their ids are
 
     def numbers(self, of: Sequence[Any]) -> bool:
         if len(of) > 2:
@@ -151,7 +151,7 @@ class _Walk:
         for vs in zip(*(b.outvars for b in bodies)):
             if not alike(vs):
                 raise _Broken(*(made(i, v) for i, v in enumerate(vs[:2])))
-        self.known.add(key)
+        self.known[key] = of
 
 
 def broken(one: ClosedJaxpr, whole: ClosedJaxpr, third: Optional[ClosedJaxpr], samples: int, times: "tuple[int, int]") -> Optional[Break]:

@@ -10,7 +10,12 @@ from jax.extend.core import ClosedJaxpr
 
 
 def closed(jaxpr: Any) -> ClosedJaxpr:
-    return jaxpr if isinstance(jaxpr, ClosedJaxpr) else ClosedJaxpr(jaxpr, ())
+    """Constants that an open one has are arguments, the first ones."""
+    if isinstance(jaxpr, ClosedJaxpr):
+        return jaxpr
+    if jaxpr.constvars:
+        jaxpr = jaxpr.replace(constvars=[], invars=[*jaxpr.constvars, *jaxpr.invars], debug_info=jaxpr.debug_info.with_unknown_names())
+    return ClosedJaxpr(jaxpr, ())
 
 
 def inner(equation: Any) -> "list[Any]":
