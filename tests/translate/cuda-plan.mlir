@@ -58,7 +58,7 @@
 // STAGED: name: "staging"
 // STAGED-NEXT: host: true
 // STAGED: host_arena_bytes: 4160
-// NONE: mode (copies of the pipelines) must be overlap or in-line where devices of kind cuda communicate through the host, got: devices
+// NONE: mode (copies of the pipelines) must be overlap or in-line where devices of kind cuda communicate through the host, got: none
 // DEVICE: error: "{{[^"]+}}" is in memory of a CUDA device, from which the host does not send: run --overlap-rpc-memcpy, which makes the copies, or --lower-to-nccl
 // PUSH: error: "{{[^"]+}}" is in memory of a CUDA device
 // CPU: error: 'cs.cluster' op must have devices of kind cuda for algorithm=nccl, got: cpu

@@ -37,7 +37,7 @@
 // PLAN: direction: TO_DEVICE
 // PLAN: host_arena_bytes
 
-// NONE: mode (copies of the pipelines) must be overlap or in-line where devices of kind cuda communicate through the host, got: devices
+// NONE: mode (copies of the pipelines) must be overlap or in-line where devices of kind cuda communicate through the host, got: none
 // IN-LINE: in_line: true
 // STAGED: name: "staging"
 // STAGED-NEXT: host: true
