@@ -12,6 +12,15 @@
 #include "absl/strings/strip.h"
 
 namespace commsched::runtime {
+
+std::vector<double> ElementsOf(const StoredTensor &tensor) {
+  std::vector<double> values(size_t(tensor.type.elements));
+  const size_t width = ops::ElementBytes(tensor.type.element);
+  for (size_t e = 0; e < values.size(); ++e)
+    values[e] = ops::ReadElement(tensor.type.element, tensor.data.data() + e * width);
+  return values;
+}
+
 namespace {
 
 constexpr absl::string_view kMean = ".mean", kUnsent = ".residual";
@@ -36,21 +45,13 @@ bool IsOfRows(absl::string_view group) {
   return absl::EndsWith(group, kUnsent) || absl::EndsWith(group, ".velocity") || absl::EndsWith(group, ".squares");
 }
 
-std::vector<double> Read(const StoredTensor &tensor) {
-  std::vector<double> values(size_t(tensor.type.elements));
-  const size_t width = ops::ElementBytes(tensor.type.element);
-  for (size_t e = 0; e < values.size(); ++e)
-    values[e] = ops::ReadElement(tensor.type.element, tensor.data.data() + e * width);
-  return values;
-}
-
 // Of pieces of a node, by their suffixes: that of the node. None if they do not fit together.
 std::optional<std::vector<double>> OfNode(absl::string_view group, const std::map<std::string, const StoredTensor *> &pieces) {
   std::vector<std::vector<double>> shards;
   for (int i = 0;; ++i) {
     auto shard = pieces.find(absl::StrCat(".shard", i));
     if (shard == pieces.end()) break;
-    shards.push_back(Read(*shard->second));
+    shards.push_back(ElementsOf(*shard->second));
   }
   if (!shards.empty() && IsOfRows(group)) {
     std::vector<double> joined;
@@ -58,7 +59,7 @@ std::optional<std::vector<double>> OfNode(absl::string_view group, const std::ma
     return joined;
   }
   if (shards.empty())
-    for (const auto &[suffix, tensor] : pieces) shards.push_back(Read(*tensor));
+    for (const auto &[suffix, tensor] : pieces) shards.push_back(ElementsOf(*tensor));
   std::vector<double> mean(shards.front().size());
   for (const auto &shard : shards) {
     if (shard.size() != mean.size()) return std::nullopt;
@@ -109,7 +110,7 @@ absl::StatusOr<std::optional<std::vector<double>>> OwnStates::ValueIn(const Tens
   if (there.empty() || IsAsSaved(file, slot)) {
     auto tensor = file.Find(slot.name, slot.type);
     if (!tensor.ok()) return tensor.status();
-    return Read(**tensor);
+    return ElementsOf(**tensor);
   }
   std::vector<double> zero(size_t(slot.type.elements));
   if (!ops::IsFloat(slot.type.element) || absl::EndsWith(group, ".threshold")) return zero;

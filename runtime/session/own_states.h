@@ -53,6 +53,8 @@ class OwnStates {
   std::map<std::string, Pieces, std::less<>> pieces_;
 };
 
+// Of any type.
+std::vector<double> ElementsOf(const StoredTensor &tensor);
 // Elements of a type that has fractions.
 void StoreElements(ops::Element element, const std::vector<double> &values, std::byte *target);
 

@@ -73,17 +73,42 @@ std::map<uint64_t, fs::path> FilesOf(const std::string &path, int rank) {
   return files;
 }
 
-// Sets slots of the ranks here to the mean of what all ranks have saved, of whose files one at a time is read.
+// What is not sent yet of gradients of which this plan sends everything goes on into later files, for a plan that has a
+// place for it again: as ranks have saved it, or all have the mean.
+void KeepUnsent(const TensorFile &file, const OwnStates &states, UnplacedStates *kept) {
+  for (const auto &[name, tensor] : file.tensors)
+    if (states.IsUnsentOfOthers(name)) (*kept)[name] = {tensor.type, {tensor.data.begin(), tensor.data.end()}};
+}
+
+// `sums`: of the files so far.
+absl::Status AddUnsent(const TensorFile &file, const OwnStates &states, UnplacedStates *kept,
+                       std::map<std::string, std::vector<double>> *sums) {
+  for (const auto &[name, tensor] : file.tensors) {
+    if (!states.IsUnsentOfOthers(name) || !ops::IsFloat(tensor.type.element)) continue;
+    const std::vector<double> values = ElementsOf(tensor);
+    auto [sum, is_first] = sums->try_emplace(name, values.size());
+    if (is_first) (*kept)[name] = {tensor.type, std::vector<std::byte>(tensor.data.size())};
+    if (absl::StatusOr<const StoredTensor *> same = file.Find(name, (*kept)[name].type); !same.ok()) return same.status();
+    for (size_t e = 0; e < values.size(); ++e) sum->second[e] += values[e];
+  }
+  return absl::OkStatus();
+}
+
+// Sets slots of the ranks here to the mean of what all ranks have saved, of whose files one at a time is read. `unplaced`, if given:
+// what is not sent yet of other gradients, the same.
 absl::Status SetToMeans(Session *session, const std::string &path, uint64_t step, int saved_ranks, const std::string &job,
-                        const std::vector<uint32_t> &slots, bool complete) {
+                        const std::vector<uint32_t> &slots, bool complete, UnplacedStates *unplaced) {
   const Program &program = session->program();
   const OwnStates states(program);
+  std::map<std::string, std::vector<double>> unsent;
   std::vector<std::vector<double>> sums;
   std::vector<bool> missing(slots.size());
   for (uint32_t s : slots) sums.emplace_back(size_t(program.slots[s].type.elements));
   for (int rank = 0; rank < saved_ranks; ++rank) {
     auto file = Read(RankStatePath(path, step, rank), step, rank, saved_ranks, job);
     if (!file.ok()) return file.status();
+    if (unplaced != nullptr)
+      if (absl::Status s = AddUnsent(*file, states, unplaced, &unsent); !s.ok()) return s;
     for (size_t i = 0; i < slots.size(); ++i) {
       // Integers have no mean, and may say something of the number of ranks: they begin at zero.
       if (!ops::IsFloat(program.slots[slots[i]].type.element)) continue;
@@ -102,40 +127,11 @@ absl::Status SetToMeans(Session *session, const std::string &path, uint64_t step
     for (size_t r = 0; r < session->local_ranks(); ++r)
       if (absl::Status s = session->executor(r).SetSlot(slots[i], value); !s.ok()) return s;
   }
-  return absl::OkStatus();
-}
-
-// What is not sent yet of gradients of which this plan sends everything goes on into later files, for a plan that has a
-// place for it again: as ranks have saved it, or all have the mean.
-void KeepUnsent(const TensorFile &file, const OwnStates &states, UnplacedStates *kept) {
-  for (const auto &[name, tensor] : file.tensors)
-    if (states.IsUnsentOfOthers(name)) (*kept)[name] = {tensor.type, {tensor.data.begin(), tensor.data.end()}};
-}
-
-absl::Status KeepMeansOfUnsent(Session *session, const std::string &path, uint64_t step, int saved_ranks, const std::string &job) {
-  const OwnStates states(session->program());
-  UnplacedStates kept;
-  std::map<std::string, std::vector<double>> sums;
-  for (int rank = 0; rank < saved_ranks; ++rank) {
-    auto file = Read(RankStatePath(path, step, rank), step, rank, saved_ranks, job);
-    if (!file.ok()) return file.status();
-    UnplacedStates own;
-    KeepUnsent(*file, states, &own);
-    for (auto &[name, state] : own) {
-      if (!ops::IsFloat(state.type.element)) continue;
-      std::vector<double> &sum = sums[name];
-      sum.resize(size_t(state.type.elements));
-      const size_t width = ops::ElementBytes(state.type.element);
-      for (size_t e = 0; e < sum.size(); ++e)
-        sum[e] += ops::ReadElement(state.type.element, state.value.data() + e * width);
-      kept[name] = std::move(state);
-    }
+  for (auto &[name, sum] : unsent) {
+    for (double &element : sum) element /= saved_ranks;
+    UnplacedState &state = (*unplaced)[name];
+    StoreElements(state.type.element, sum, state.value.data());
   }
-  for (auto &[name, state] : kept) {
-    for (double &element : sums[name]) element /= saved_ranks;
-    StoreElements(state.type.element, sums[name], state.value.data());
-  }
-  session->unplaced_states().assign(session->local_ranks(), kept);
   return absl::OkStatus();
 }
 
@@ -241,8 +237,6 @@ absl::Status LoadRankState(Session *session, const std::string &path, uint64_t s
   if (!complete && !fs::exists(RankStatePath(path, step, as_many ? program.rank : 0), error)) return absl::OkStatus();
   std::vector<uint32_t> of_all = SlotsOf(program);
   session->unplaced_states().assign(session->local_ranks(), {});
-  if (!as_many)
-    if (absl::Status s = KeepMeansOfUnsent(session, path, step, saved_ranks, job); !s.ok()) return s;
   for (size_t r = 0; r < session->local_ranks() && as_many; ++r) {
     RankExecutor &executor = session->executor(r);
     const int rank = executor.program().rank;
@@ -257,7 +251,10 @@ absl::Status LoadRankState(Session *session, const std::string &path, uint64_t s
     if (absl::Status s = LoadOwn(executor, *file, own, states, complete); !s.ok()) return s;
   }
   if (of_all.empty()) return absl::OkStatus();
-  return SetToMeans(session, path, step, saved_ranks, job, of_all, complete);
+  UnplacedStates means;
+  if (absl::Status s = SetToMeans(session, path, step, saved_ranks, job, of_all, complete, as_many ? nullptr : &means); !s.ok()) return s;
+  if (!as_many) session->unplaced_states().assign(session->local_ranks(), means);
+  return absl::OkStatus();
 }
 
 }  // namespace commsched::runtime

@@ -17,6 +17,7 @@ namespace commsched {
 namespace {
 
 using runtime::RankStatePath;
+using ::testing::AllOf;
 using testing::BytesOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -134,6 +135,21 @@ TEST(RankStateTest, WhatIsNotSentYetStaysForWhenItCanBe) {
     ASSERT_TRUE(file.ok()) << file.status();
     EXPECT_EQ(file->tensors.size(), 2u);
   }
+}
+
+TEST(RankStateTest, RanksMustHaveTheSameThatIsNotSentYet) {
+  TemporaryFolder folder;
+  for (int64_t elements : {2, 3}) {
+    PlanBuilder plan = OwnState(4);
+    plan.proto().mutable_slots(int(plan.Slot("w.residual", plan::F32, {elements}, false)))->set_per_rank(true);
+    auto session = testing::Open(plan);
+    ASSERT_TRUE(SaveRankState(session.get(), folder / std::to_string(elements), 1).ok());
+  }
+  std::filesystem::copy_file(RankStatePath(folder / "3", 1, 1), RankStatePath(folder / "2", 1, 1),
+                             std::filesystem::copy_options::overwrite_existing);
+  auto session = testing::Open(OwnState(2));
+  EXPECT_THAT(std::string(LoadRankState(session.get(), folder / "2", 1, 4, /*complete=*/false).message()),
+              AllOf(HasSubstr("rank1"), HasSubstr("w.residual")));
 }
 
 // Of a shape that depends on the number of ranks, too.
