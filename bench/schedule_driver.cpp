@@ -18,7 +18,6 @@
 #include "ir/Register.h"
 #include "mlir/Parser/Parser.h"
 #include "passes/schedule/Apply.h"
-#include "passes/schedule/Pace.h"
 #include "passes/schedule/solver/Bound.h"
 #include "passes/schedule/solver/Partition.h"
 #include "passes/schedule/solver/baselines/Baselines.h"
@@ -92,7 +91,6 @@ int run(MLIRContext &context, const char *beforePath, const char *afterPath, boo
       readAppliedSchedule(communications, step, applied);
   if (failed(schedule))
     return 1;
-  *schedule = atOnePace(step, std::move(*schedule));
   bool servers = llvm::any_of(step.parts, [](const auto &part) { return part.pull; });
   judge(servers ? withFreeBlocks(step) : step.problem, *schedule, alone);
   if (servers) {

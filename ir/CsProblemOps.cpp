@@ -83,11 +83,12 @@ LogicalResult ProblemOp::verifyRegions() {
         communication.getLatencyNs() == first.getLatencyNs() &&
         communication.getAvoidableOverheadNs() == first.getAvoidableOverheadNs() &&
         communication.getAvoidableLatencyNs() == first.getAvoidableLatencyNs() &&
+        communication.getConnection() == first.getConnection() &&
         (communication.getTail() == 0) == (first.getTail() == 0))
       continue;
     InFlightDiagnostic diagnostic =
         communication.emitOpError()
-        << "must match links, overheads, latencies and whether there is a tail of \"" << first.getLabel()
+        << "must match links, overheads, latencies, connection and whether there is a tail of \"" << first.getLabel()
         << "\", which is of the same kind";
     diagnostic.attachNote(first.getLoc()) << "which is here";
     return diagnostic;
@@ -149,9 +150,10 @@ void ProblemCommunicationOp::getAsmResultNames(OpAsmSetValueNameFn setValueName)
 LogicalResult ProblemCommunicationOp::verify() {
   if (auto bytes = static_cast<int64_t>(getBytes()); bytes <= 0)
     return emitOpError() << "bytes must be positive, got: " << bytes;
-  if (auto kind = static_cast<int64_t>(getKind()); kind < 0 || kind > UINT32_MAX)
-    return emitOpError() << "kind must be from 0 to " << UINT32_MAX
-                         << ", got: " << kind;
+  for (auto [what, number] : {std::pair("kind", static_cast<int64_t>(getKind())),
+                              std::pair("connection", static_cast<int64_t>(getConnection()))})
+    if (number < 0 || number > UINT32_MAX)
+      return emitOpError() << what << " must be from 0 to " << UINT32_MAX << ", got: " << number;
   if (getProducers().empty())
     return emitOpError("must come from a cs.problem.compute");
   if (getLinks().empty())

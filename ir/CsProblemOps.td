@@ -114,13 +114,16 @@ def Cs_ProblemCommunicationOp
     `update_ns`: what a server does with all of the tensor. What is `avoidable` of overhead or latency, a
     message may not cost in a run, as where a busy link hides it: bounds do not count it.
 
-    Communications of one `kind` may share messages; they have links, overheads
-    and latencies in common. `indivisible`: only sent as a whole. `tail`: so many bytes of
+    Communications of one `kind` may share messages; they have links, overheads,
+    latencies and the connection in common. `indivisible`: only sent as a whole. `tail`: so many bytes of
     the last link's come last, and in them the tensors that share a message are complete one
     after the other; without, all are at the end of the message.
+
+    `connection`: which of several that share the links, as of a trainer to its servers (0: none). Of
+    messages of a step that are as urgent as each other, a link sends those of all connections at one pace.
     ```mlir
     %w0 = cs.problem.communication "w0" bytes 4096 from (%b0) to (%clip, next %f0)
-        through (%up bytes 3072 overhead_ns 5 avoidable 4 latency_ns 20 update_ns 7, %down) kind 1 indivisible
+        through (%up bytes 3072 overhead_ns 5 avoidable 4 latency_ns 20 update_ns 7, %down) kind 1 indivisible connection 2
     ```
   }];
   let arguments = (ins StrAttr:$label, I64Attr:$bytes, Variadic<NoneType>:$producers,
@@ -131,14 +134,16 @@ def Cs_ProblemCommunicationOp
                        DenseI64ArrayAttr:$avoidable_latency_ns,
                        DenseI64ArrayAttr:$update_ns,
                        DefaultValuedAttr<I64Attr, "0">:$kind, UnitAttr:$indivisible,
-                       DefaultValuedAttr<I64Attr, "0">:$tail);
+                       DefaultValuedAttr<I64Attr, "0">:$tail,
+                       DefaultValuedAttr<I64Attr, "0">:$connection);
   let results = (outs NoneType:$arrived);
   let assemblyFormat = [{
     $label `bytes` $bytes `from` ` ` `(` $producers `)`
     `` custom<Consumers>($consumers, $next_step)
     `through` custom<Stages>(ref($bytes), $links, $stage_bytes, $overhead_ns, $latency_ns,
                              $avoidable_overhead_ns, $avoidable_latency_ns, $update_ns)
-    (`kind` $kind^)? (`indivisible` $indivisible^)? (`tail` $tail^)? attr-dict
+    (`kind` $kind^)? (`indivisible` $indivisible^)? (`tail` $tail^)?
+    (`connection` $connection^)? attr-dict
   }];
   let hasVerifier = 1;
 }

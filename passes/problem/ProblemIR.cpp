@@ -96,6 +96,7 @@ FailureOr<schedule::Communication> readCommunication(cs::ProblemCommunicationOp 
   communication.divisible = !op.getIndivisible();
   communication.kind = static_cast<unsigned>(op.getKind());
   communication.tail = static_cast<int64_t>(op.getTail());
+  communication.connection = static_cast<unsigned>(op.getConnection());
   return communication;
 }
 
@@ -132,7 +133,8 @@ writeCommunication(OpBuilder &builder, Location location,
       builder.getDenseI64ArrayAttr(updates),
       builder.getI64IntegerAttr(communication.kind),
       communication.divisible ? UnitAttr() : builder.getUnitAttr(),
-      builder.getI64IntegerAttr(communication.tail));
+      builder.getI64IntegerAttr(communication.tail),
+      builder.getI64IntegerAttr(communication.connection));
   if (llvm::any_of(fewer, [](int64_t bytes) { return bytes != 0; }))
     op->setAttr(kAvoidableBytes, builder.getDenseI64ArrayAttr(fewer));
   return op;

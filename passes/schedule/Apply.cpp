@@ -4,7 +4,6 @@
 #include "passes/schedule/Apply.h"
 
 #include "passes/schedule/Credits.h"
-#include "passes/schedule/Pace.h"
 #include "passes/schedule/StepCosts.h"
 #include "passes/schedule/solver/Arrivals.h"
 #include "passes/schedule/solver/Chains.h"
@@ -182,7 +181,7 @@ schedule::Schedule commsched::asWritten(const StepProblem &step,
   for (auto [message, own] : llvm::zip_equal(schedule.messages, ranks))
     message.priorities = prioritiesByStage(
         step.partOf(message), message.priorities.size(), own.front(), own.back());
-  return atOnePace(step, std::move(schedule));
+  return schedule;
 }
 
 static bool isWhole(const StepProblem &step, const Piece &piece) {

@@ -29,8 +29,7 @@ void makeApplicable(const StepProblem &step,
 std::vector<std::vector<int64_t>> ranksOf(const StepProblem &step,
                                           const schedule::Schedule &schedule);
 
-/// The same schedule with the priorities that ranksOf() says, as one reads it in the module, and
-/// with those of servers at one pace (Pace.h), as they are sent.
+/// The same schedule with the priorities that ranksOf() says, as one reads it in the module.
 schedule::Schedule asWritten(const StepProblem &step, schedule::Schedule schedule);
 /// By stage, of the ranks of a message's first and last stage between nodes.
 std::vector<int64_t> prioritiesByStage(const StepProblem::Part &part, size_t stages,

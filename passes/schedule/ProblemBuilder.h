@@ -64,8 +64,9 @@ private:
   // what starts after it.
   llvm::DenseMap<mlir::Operation *, unsigned> relayBefore;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<schedule::Consumer, 1>> relaysAfter;
-  std::map<Operations, unsigned> relays;     // only looked up, never walked
-  llvm::DenseMap<unsigned, unsigned> begins; // by device
+  std::map<Operations, unsigned> relays;             // only looked up, never walked
+  llvm::DenseMap<unsigned, unsigned> begins;         // by device
+  llvm::DenseMap<mlir::Attribute, unsigned> servers; // by role
   MessageKinds kinds;
   BlockFreedom freedom;
 };

@@ -114,6 +114,8 @@ void ProblemBuilder::addCommunication(Operation *op, bool parts) {
   if (auto copy = copyBehind.find(pull ? pull : op); copy != copyBehind.end())
     part.copyBehind = copy->second;
   part.block = block;
+  if (pull)
+    communication.connection = 1 + servers.try_emplace(cs::SendOp(op).getRoleAttr(), servers.size()).first->second;
   if (block && block->divisible) {
     communication.divisible = true;
     part.unit = block->rowBytes;

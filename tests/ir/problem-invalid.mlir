@@ -182,7 +182,7 @@ cs.problem @kinds {
   // expected-note @below {{which is here}}
   %v = cs.problem.communication "v" bytes 1 from (%a) through (%l overhead_ns 3)
   %other = cs.problem.communication "other" bytes 1 from (%a) through (%l) kind 1
-  // expected-error @below {{must match links, overheads, latencies and whether there is a tail of "v", which is of the same kind}}
+  // expected-error @below {{must match links, overheads, latencies, connection and whether there is a tail of "v", which is of the same kind}}
   %w = cs.problem.communication "w" bytes 1 from (%a) through (%l bytes 7 overhead_ns 4)
 }
 
@@ -346,6 +346,26 @@ cs.problem {
   %a = cs.problem.compute "a" ns 1
   // expected-note @below {{which is here}}
   %v = cs.problem.communication "v" bytes 4 from (%a) through (%l) tail 3
-  // expected-error @below {{must match links, overheads, latencies and whether there is a tail of "v", which is of the same kind}}
+  // expected-error @below {{must match links, overheads, latencies, connection and whether there is a tail of "v", which is of the same kind}}
   %w = cs.problem.communication "w" bytes 4 from (%a) through (%l)
+}
+
+// -----
+
+cs.problem {
+  %l = cs.problem.link "l" bytes_per_second 1
+  %a = cs.problem.compute "a" ns 1
+  // expected-note @below {{which is here}}
+  %v = cs.problem.communication "v" bytes 4 from (%a) through (%l) connection 1
+  // expected-error @below {{must match links, overheads, latencies, connection and whether there is a tail of "v", which is of the same kind}}
+  %w = cs.problem.communication "w" bytes 4 from (%a) through (%l) connection 2
+}
+
+// -----
+
+cs.problem {
+  %l = cs.problem.link "l" bytes_per_second 1
+  %a = cs.problem.compute "a" ns 1
+  // expected-error @below {{connection must be from 0 to 4294967295, got: -1}}
+  %v = cs.problem.communication "v" bytes 1 from (%a) through (%l) connection -1
 }

@@ -17,7 +17,7 @@ cs.problem @one_op {
 // CHECK-NEXT:    %down = cs.problem.link "down" bytes_per_second 250000000
 // CHECK-NEXT:    %f0 = cs.problem.compute "f0" ns 2000
 // CHECK-NEXT:    %b0 = cs.problem.compute "b0" ns 3000 shared_ns 100 after (%f0) extra_bytes 512
-// CHECK-NEXT:    %w0 = cs.problem.communication "w0" bytes 4096 from (%b0, %f0) to (%clip, next %f0) through (%up bytes 3072 overhead_ns 5 avoidable 4 latency_ns 20 update_ns 9, %down latency_ns 7 avoidable 7) kind 1 indivisible tail 2048
+// CHECK-NEXT:    %w0 = cs.problem.communication "w0" bytes 4096 from (%b0, %f0) to (%clip, next %f0) through (%up bytes 3072 overhead_ns 5 avoidable 4 latency_ns 20 update_ns 9, %down latency_ns 7 avoidable 7) kind 1 indivisible tail 2048 connection 2
 // CHECK-NEXT:    %loss = cs.problem.communication "loss" bytes 4 from (%b0) through (%down)
 // CHECK-NEXT:    %clip = cs.problem.compute "clip" ns 0 after (%f0, %b0) stream 1 extra_bytes 8 deferred
 // CHECK-NEXT:    cs.solution "mine" period_ns 6000 bound_ns 5.9995e+03 any_order_bound_ns 5000 barrier {
@@ -37,7 +37,7 @@ cs.problem @"all of it" streams 2 memory_limit 4096 {
   %b0 = cs.problem.compute "b0" ns 3000 shared_ns 100 after (%f0) extra_bytes 512
   // %clip is used before it is defined.
   %w0 = cs.problem.communication "w0" bytes 4096 from (%b0, %f0) to (%clip, next %f0)
-      through (%up bytes 3072 overhead_ns 5 avoidable 4 latency_ns 20 update_ns 9, %down latency_ns 7 avoidable 7) kind 1 indivisible tail 2048
+      through (%up bytes 3072 overhead_ns 5 avoidable 4 latency_ns 20 update_ns 9, %down latency_ns 7 avoidable 7) kind 1 indivisible tail 2048 connection 2
   %loss = cs.problem.communication "loss" bytes 4 from (%b0) through (%down bytes 4)
   %clip = cs.problem.compute "clip" ns 0 after (%f0, %b0) stream 1 extra_bytes 8 deferred
   cs.solution "mine" period_ns 6000 bound_ns 5999.5 any_order_bound_ns 5.0e3 barrier {

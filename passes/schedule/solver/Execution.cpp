@@ -79,6 +79,7 @@ Execution::Execution(const Problem &problem, const Schedule &schedule,
       }
     }
   }
+  countBytesBefore();
   if (hasTails(problem))
     for (const Message &message : schedule.messages)
       leads.push_back(leadsOf(problem, message));
@@ -86,6 +87,43 @@ Execution::Execution(const Problem &problem, const Schedule &schedule,
     ready.resize(2 * bytes.size());
   for (uint64_t step = 0; step < 3; ++step)
     reset(step);
+}
+
+void Execution::countBytesBefore() {
+  unsigned connection = 0;
+  bool several = false;
+  for (const Communication &communication : problem.communications)
+    if (unsigned own = communication.connection) {
+      several |= connection && own != connection;
+      connection = own;
+    }
+  if (!several)
+    return;
+  struct Visit {
+    unsigned connection, link;
+    int64_t priority;
+    unsigned message, stage;
+    auto way() const { return std::tie(connection, link, priority); }
+  };
+  std::vector<Visit> visits;
+  for (unsigned i = 0; i < schedule.messages.size(); ++i) {
+    const Message &message = schedule.messages[i];
+    if (unsigned own = problem.communications[message.pieces.front().communication].connection)
+      for (unsigned stage = 0; stage < message.priorities.size(); ++stage)
+        visits.push_back({own, stagesOf(i)[stage].link, message.priorities[stage], i, stage});
+  }
+  std::stable_sort(visits.begin(), visits.end(),
+                   [](const Visit &a, const Visit &b) { return a.way() < b.way(); });
+  bytesBefore.resize(bytes.size());
+  int64_t sum = 0;
+  for (size_t i = 0; i < visits.size(); ++i) {
+    const Visit &visit = visits[i];
+    if (i && visits[i - 1].way() != visit.way())
+      sum = 0;
+    bytesBefore[stageBegin[visit.message] + visit.stage] = sum;
+    for (const Piece &piece : schedule.messages[visit.message].pieces)
+      sum += piece.end - piece.begin;
+  }
 }
 
 void Execution::reset(uint64_t step) {
@@ -112,10 +150,13 @@ void Execution::endOp(uint64_t step, unsigned op) {
 }
 
 void Execution::enqueue(uint64_t step, unsigned message, unsigned stage) {
+  size_t index = stageBegin[message] + stage;
   if (timeline)
-    ready[2 * (stageBegin[message] + stage) + step % 2] = current;
-  links[stagesOf(message)[stage].link].queue.push(
-      {{schedule.messages[message].priorities[stage], step}, message, stage});
+    ready[2 * index + step % 2] = current;
+  links[stagesOf(message)[stage].link].queue.push({{schedule.messages[message].priorities[stage], step},
+                                                   bytesBefore.empty() ? 0 : bytesBefore[index],
+                                                   message,
+                                                   stage});
 }
 
 void Execution::freeCredit(unsigned message, unsigned stage) {

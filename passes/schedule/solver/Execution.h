@@ -104,10 +104,11 @@ private:
 
   struct Waiting {
     plan::Urgency urgency; ///< its call: the step
+    int64_t before;        ///< bytesBefore
     unsigned message;
     unsigned stage;
     uint64_t step() const { return urgency.call; }
-    auto key() const { return std::tie(urgency, message, stage); }
+    auto key() const { return std::tie(urgency, before, message, stage); }
     bool operator<(const Waiting &other) const { return key() > other.key(); }
   };
 
@@ -163,6 +164,7 @@ private:
   /// How many links there are among which the rate of a busy link is divided.
   Time sharersOf(unsigned link) const { return media.empty() ? 1 : busyLinks[media[link]]; }
   bool gateOpen(uint64_t step);
+  void countBytesBefore();
 
   int64_t bytesOf(unsigned message, unsigned stage) const {
     return bytes[stageBegin[message] + stage];
@@ -193,11 +195,14 @@ private:
 
   const Problem &problem;
   const Schedule &schedule;
-  Lists opUsers;                    ///< op -> ops after it
-  Lists opMessages;                 ///< op -> messages with a piece that it produces
-  std::vector<size_t> stageBegin;   ///< by message, into `bytes`
-  std::vector<int64_t> bytes;       ///< by message and stage
-  std::vector<Time> latencies;      ///< likewise
+  Lists opUsers;                  ///< op -> ops after it
+  Lists opMessages;               ///< op -> messages with a piece that it produces
+  std::vector<size_t> stageBegin; ///< by message, into `bytes`
+  std::vector<int64_t> bytes;     ///< by message and stage
+  std::vector<Time> latencies;    ///< likewise
+  /// Likewise, where there are several connections, else empty: bytes of tensors that are as urgent there and
+  /// before it on its connection.
+  std::vector<int64_t> bytesBefore;
   std::vector<Time> packets, ahead; ///< by link: times of Link::packetBytes and aheadBytes
   /// By message, if some piece arrives before it: by piece, how long before.
   std::vector<std::vector<Time>> leads;

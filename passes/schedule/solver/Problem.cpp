@@ -116,9 +116,9 @@ Error checkCommunication(const Problem &problem, size_t index, Time &total,
   return std::nullopt;
 }
 
-/// Communications of one kind cost the same per message.
+/// Communications of one kind cost the same per message, and go the same way.
 bool sameCosts(const Communication &a, const Communication &b) {
-  if (a.stages.size() != b.stages.size() || (a.tail == 0) != (b.tail == 0))
+  if (a.stages.size() != b.stages.size() || (a.tail == 0) != (b.tail == 0) || a.connection != b.connection)
     return false;
   for (size_t i = 0; i < a.stages.size(); ++i)
     if (a.stages[i].link != b.stages[i].link ||

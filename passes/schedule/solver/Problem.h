@@ -96,6 +96,11 @@ struct Communication {
   /// Of the last stage's bytes, those in which the pieces of a message come to their end, one
   /// after the other. 0: all of a message is there at its end.
   int64_t tail = 0;
+  /// What it goes through, of connections that share links, as of a trainer to its servers; the same for a
+  /// kind. 0: none of them. Of messages of one step that are as urgent as each other, a link that has several
+  /// sends those of each at one pace, as connections that send have equal parts of it: next is that of which
+  /// fewer bytes of tensors are before it on its connection, in the order of the schedule.
+  unsigned connection = 0;
   bool operator==(const Communication &) const = default;
 };
 

@@ -88,6 +88,7 @@ schedule::RandomOptions options(uint64_t seed) {
   options.maxOverhead = static_cast<schedule::Time>(seed % 4);
   options.maxUpdate = static_cast<schedule::Time>(seed % 6);
   options.tails = seed % 2;
+  options.connections = seed % 4 != 1;
   return options;
 }
 

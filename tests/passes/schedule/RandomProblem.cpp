@@ -90,6 +90,12 @@ Problem randomProblem(uint64_t seed, const RandomOptions &options) {
       if (communication.kind == 0 || second)
         communication.tail = tails(1, communication.bytes);
   }
+  if (options.connections) {
+    Random connections(~seed - 1);
+    unsigned ofKind[] = {static_cast<unsigned>(connections(0, 2)), static_cast<unsigned>(connections(0, 2))};
+    for (Communication &communication : problem.communications)
+      communication.connection = ofKind[communication.kind];
+  }
   return problem;
 }
 

@@ -19,10 +19,11 @@ struct RandomOptions {
   int64_t maxBytes = 3;
   unsigned maxCommunications = 4;
   unsigned maxOps = 6;
-  bool tails = false; ///< of kind 0 always, of kind 1 by the seed
+  bool tails = false;       ///< of kind 0 always, of kind 1 by the seed
+  bool connections = false; ///< each kind has none, the first or the second
 };
 
-/// The same for the same seed, everywhere, but for tails. All stages have the tensor's bytes.
+/// The same for the same seed, everywhere, but for tails and connections. All stages have the tensor's bytes.
 Problem randomProblem(uint64_t seed, const RandomOptions &options);
 
 /// The program order; pieces of at most `slice` bytes, some of them of several

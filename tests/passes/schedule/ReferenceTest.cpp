@@ -53,7 +53,8 @@ public:
   }
 
 private:
-  using Key = std::tuple<int64_t, unsigned, unsigned, unsigned>; // priority, step, message, stage
+  /// Priority, step, bytes before it on its connection, message, stage.
+  using Key = std::tuple<int64_t, unsigned, int64_t, unsigned, unsigned>;
   static constexpr Time kLater = INT64_MAX;
   struct Given {
     int64_t bytes;
@@ -102,6 +103,30 @@ private:
       if (!arrived(step, c, now))
         return false;
     return true;
+  }
+
+  unsigned connectionOf(unsigned message) const {
+    return problem.communications[schedule.messages[message].pieces.front().communication].connection;
+  }
+  /// Of messages as urgent there, in front of it on its connection, if there is another one.
+  int64_t bytesBefore(unsigned message, unsigned stage) const {
+    std::set<unsigned> all;
+    for (const Communication &communication : problem.communications)
+      all.insert(communication.connection);
+    all.erase(0);
+    int64_t sum = 0;
+    if (all.size() < 2 || !connectionOf(message))
+      return 0;
+    for (unsigned m = 0; m <= message; ++m)
+      for (unsigned s = 0; s < (m < message ? stagesOf(m).size() : stage); ++s)
+        if (connectionOf(m) == connectionOf(message) && stagesOf(m)[s].link == stagesOf(message)[stage].link &&
+            schedule.messages[m].priorities[s] == schedule.messages[message].priorities[stage])
+          for (const Piece &piece : schedule.messages[m].pieces)
+            sum += piece.end - piece.begin;
+    return sum;
+  }
+  Key keyOf(unsigned step, unsigned message, unsigned stage) const {
+    return {schedule.messages[message].priorities[stage], step, bytesBefore(message, stage), message, stage};
   }
 
   void startOps(Time now) {
@@ -153,8 +178,7 @@ private:
                 ready &= opDone(step, producer, now);
           if (!ready || !seen.insert({step, m, stage}).second)
             continue;
-          queues[stagesOf(m)[stage].link].insert(
-              {message.priorities[stage], step, m, stage});
+          queues[stagesOf(m)[stage].link].insert(keyOf(step, m, stage));
         }
       }
   }
@@ -162,7 +186,7 @@ private:
   void give(unsigned link, Time now) {
     std::set<Key> &queue = queues[link];
     while (!queue.empty()) {
-      auto [priority, step, m, index] = *queue.begin();
+      auto [priority, step, before, m, index] = *queue.begin();
       const Message &message = schedule.messages[m];
       const Stage &stage = stagesOf(m)[index];
       Given given{0, 0, 0, 0};
@@ -224,7 +248,7 @@ private:
     Current &current = currents[link];
     if (!current.any || current.looked == now)
       return;
-    auto [priority, step, m, stage] = current.key;
+    auto [priority, step, before, m, stage] = current.key;
     Given &own = messages.at({step, m, stage});
     --own.left;
     for (size_t i = 0; i < own.pieces.size(); ++i)
@@ -250,7 +274,7 @@ private:
       auto [step, m, stage] = at;
       if (stagesOf(m)[stage].link != link || other.left == 0)
         continue;
-      Key own{schedule.messages[m].priorities[stage], step, m, stage};
+      Key own = keyOf(step, m, stage);
       if (!first || own < key) {
         key = own;
         first = &key;
@@ -281,10 +305,10 @@ private:
   std::map<unsigned, Current> currents;
 };
 
-/// `packets`: messages are overtaken on links.
-void compareWithReference(bool packets) {
+/// `packets`: messages are overtaken on links. `connections`: there may be several, and few priorities.
+void compareWithReference(bool packets, bool connections = false) {
   constexpr size_t kSteps = 60;
-  unsigned compared = 0, overtaken = 0;
+  unsigned compared = 0, overtaken = 0, otherwise = 0;
   Cases cases = casesOf(300);
   for (uint64_t seed = cases.first; seed < cases.end; ++seed) {
     Problem problem = randomProblem(seed, {.streams = 1 + unsigned(seed % 2),
@@ -293,8 +317,9 @@ void compareWithReference(bool packets) {
                                            .maxOverhead = 2,
                                            .maxUpdate = seed % 3 ? 7 : 0,
                                            .maxBytes = 6,
-                                           .maxCommunications = 4,
-                                           .maxOps = 5});
+                                           .maxCommunications = connections ? 9u : 4u,
+                                           .maxOps = 5,
+                                           .connections = connections});
     for (Link &link : problem.links) {
       link.creditUntilSent = seed % 5 == 0;
       if (packets) {
@@ -309,11 +334,21 @@ void compareWithReference(bool packets) {
     schedule.barrier = seed % 7 == 0;
     if (packets && seed % 3)
       schedule.credit.assign(problem.links.size(), kNoLimit);
+    if (connections)
+      for (Message &message : schedule.messages)
+        for (int64_t &priority : message.priorities)
+          priority %= 2;
     if (verify(problem, schedule))
       continue;
     Evaluation evaluation = evaluate(problem, schedule);
     if (!evaluation.settled)
       continue;
+    if (connections) {
+      Problem without = problem;
+      for (Communication &own : without.communications)
+        own.connection = 0;
+      otherwise += evaluate(without, schedule).period != evaluation.period;
+    }
     if (packets) {
       Timeline timeline = traceSchedule(problem, schedule);
       overtaken += std::any_of(timeline.transfers.begin(), timeline.transfers.end(),
@@ -341,12 +376,19 @@ void compareWithReference(bool packets) {
   EXPECT_GT(compared, cases.count() / 2);
   if (packets)
     EXPECT_GT(overtaken, cases.count() / 50);
+  if (connections)
+    EXPECT_GT(otherwise, cases.count() / 50);
 }
 
 TEST(ReferenceTest, TheEvaluatorFindsTheSamePeriod) { compareWithReference(false); }
 
 TEST(ReferenceTest, MessagesAreOvertakenBehindThePacketsThatAreTaken) {
   compareWithReference(true);
+}
+
+TEST(ReferenceTest, WhatIsAsUrgentGoesAtOnePaceOfConnections) {
+  compareWithReference(false, true);
+  compareWithReference(true, true);
 }
 
 } // namespace

@@ -15,6 +15,9 @@ cs.cluster @node nodes = 2 devices = 1 device = <kind = cuda, gflops = 40, gb_pe
 // CHECK-DAG: cs.problem.link "up"
 // CHECK-DAG: cs.problem.link "down"
 // CHECK-NOT: cs.problem.link "server
+// Each server has a connection.
+// CHECK: cs.problem.communication {{.*}} connection 1{{$}}
+// CHECK: cs.problem.communication {{.*}} connection 2{{$}}
 // BUSIER-DAG: cs.problem.link "server.0.in"
 // BUSIER-DAG: cs.problem.link "server.0.out"
 // The policy's credit on the link, 16 MiB, is for both servers.
