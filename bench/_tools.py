@@ -26,6 +26,14 @@ def last_json(command):
     return json.loads(last)
 
 
+def steady_step_ms(summary):
+    """Of the summary of `cs-run --metrics-json`: the mean of all steps but the first, which touches memory for the first time."""
+    steps = summary["steps"]
+    if steps < 2:
+        return summary["step_ms"]
+    return (summary["step_ms"] * steps - summary["first_step_ms"]) / (steps - 1)
+
+
 def call(*command):
     """What it prints; its error ends the benchmark."""
     words = [str(word) for word in command]

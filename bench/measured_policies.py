@@ -42,6 +42,7 @@ import time
 
 import _shaped
 import scheduled_training
+from _tools import steady_step_ms
 from net import hosts
 
 TRIED = ["solver", "bytescheduler", "priority", "fixed-buckets", "fifo"]
@@ -198,7 +199,7 @@ def trained(case, rate, rounds, steps):
         with hosts.Network([rate] * scheduled_training.WORKERS, loopback=True) as network:
             return tune(_shaped.Cluster(network, folder), plans, "--init", folder / "init.safetensors", "--batch", folder / "batch.npz")
     plans["tuned"] = plans[case.tuned(tuned)]
-    case.in_turn(rounds, lambda name: job.train(plans[name])[0]["summary"]["step_ms"] / 1e3)
+    case.in_turn(rounds, lambda name: steady_step_ms(job.train(plans[name])[0]["summary"]) / 1e3)
     return case.report(int(re.search(r"\bbound_ns = (\d+)", records["fifo"])[1]) / 1e9)
 
 

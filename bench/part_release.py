@@ -31,7 +31,7 @@ import _shaped
 import _shipped
 import scheduled_training
 from _shaped import gain, in_turn
-from _tools import call, tool
+from _tools import call, steady_step_ms, tool
 from net import hosts
 
 RANKS, STEPS = 2, 10
@@ -97,7 +97,7 @@ def trained(rate, steps, rounds, folder):
         seen.append(([step["loss"] for step in metrics["steps"]], final))
         if len(seen[0][0]) != steps or seen[-1] != seen[0]:
             sys.exit(f"part_release: {way}: losses or parameters differ from those of {WAYS[0]}")
-        return metrics["summary"]["step_ms"] / 1e3
+        return steady_step_ms(metrics["summary"]) / 1e3
     return report(f"transformer.{rate / 1e6:g}mbit", in_turn(WAYS, rounds, measure), plans)
 
 

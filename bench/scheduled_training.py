@@ -28,7 +28,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-from _tools import call, tool  # noqa: E402
+from _tools import call, steady_step_ms, tool  # noqa: E402
 from net import hosts  # noqa: E402
 
 POLICIES = ["fifo", "priority", "solver"]
@@ -114,7 +114,7 @@ def compare(job, steps, rounds):
     for _ in range(rounds):
         for policy in POLICIES:
             metrics, final = job.train(plans[policy])
-            times[policy].append(metrics["summary"]["step_ms"])
+            times[policy].append(steady_step_ms(metrics["summary"]))
             found = [step["loss"] for step in metrics["steps"]], final
             trained = trained or found
             if len(found[0]) != steps or found != trained:

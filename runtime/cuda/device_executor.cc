@@ -366,8 +366,7 @@ void DeviceExecutor::EndCall(const OpOfRound &op) {
   ++completed_;
   if (options_.completed != nullptr) options_.completed->Set(options_.number, completed_);
   FunctionStats &stats = stats_[size_t(active_)];
-  ++stats.calls;
-  stats.total_ns += std::chrono::nanoseconds(now - std::max(begin, last_end_)).count();
+  stats.Completed(std::chrono::nanoseconds(now - std::max(begin, last_end_)).count());
   last_end_ = now;
   --open_;
   changed_.SignalAll();

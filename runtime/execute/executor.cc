@@ -349,6 +349,7 @@ void Executor::ContinueFrom(Executor *old) {
   for (size_t f = 0; f < stats.size(); ++f) {
     stats_[f].calls = stats[f].calls;
     stats_[f].total_ns = stats[f].total_ns;
+    stats_[f].first_ns = stats[f].first_ns;
     for (auto &stream : streams_) {
       if (stream->index == 0) stream->stats[f] = stats[f];
       if (stream->info.kind != StreamInfo::kCompute)

@@ -215,8 +215,7 @@ void Executor::Retire() {
       options_.completed->Set(options_.number, completed_);
     Clock::time_point now = Clock::now();
     FunctionStats &stats = stats_[call->function];
-    ++stats.calls;
-    stats.total_ns += Nanoseconds(now - std::max(call->begin, last_retired_));
+    stats.Completed(Nanoseconds(now - std::max(call->begin, last_retired_)));
     last_retired_ = now;
     call->batches.reset();
     spare_.push_back(call);

@@ -29,6 +29,7 @@ namespace commsched::runtime {
 struct FunctionStats {
   uint64_t calls = 0;
   int64_t total_ns = 0;  // time between completions
+  int64_t first_ns = 0;  // of that, until the first one: it touches memory that nobody has touched before
   // False: what follows is not known, as on CUDA devices, whose streams nobody looks at.
   bool of_streams = true;
   int64_t compute_ns = 0;  // the compute stream ran an instruction
@@ -38,6 +39,12 @@ struct FunctionStats {
   // were to take and the time that they took, and the most that one of them
   // ended late.
   int64_t requested_ns = 0, elapsed_ns = 0, latest_ns = 0;
+
+  // One more call, `ns` after the one before it.
+  void Completed(int64_t ns) {
+    if (calls++ == 0) first_ns = ns;
+    total_ns += ns;
+  }
 };
 
 class RankExecutor {

@@ -148,7 +148,7 @@ TEST_F(CsRunTest, WritesTraceAndMetrics) {
   ASSERT_EQ(Run(Train({"--steps", "5", "--trace", trace, "--metrics-json", json})), 0) << err_;
   EXPECT_THAT(out_, HasSubstr("trace: " + trace));
   EXPECT_THAT(ReadAll(trace), HasSubstr("traceEvents"));
-  EXPECT_THAT(ReadAll(json), AllOf(HasSubstr("\"step\":5,\"loss\":"), HasSubstr("\"step_ms\":")));
+  EXPECT_THAT(ReadAll(json), AllOf(HasSubstr("\"step\":5,\"loss\":"), HasSubstr("\"step_ms\":"), HasSubstr("\"first_step_ms\":")));
 }
 
 TEST_F(CsRunTest, BadInputGivesOneErrorAndAStatus) {

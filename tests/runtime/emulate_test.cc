@@ -103,7 +103,9 @@ TEST(EmulateTest, CopiesHaveALatency) {
   runtime::ZeroBatch zeros;
   ASSERT_TRUE((*session)->Call(0, &zeros).ok());
   ASSERT_TRUE((*session)->Drain().ok());
-  EXPECT_EQ((*session)->executor(0).Stats(0).requested_ns, kRequested + 3 * 7);
+  const runtime::FunctionStats stats = (*session)->executor(0).Stats(0);
+  EXPECT_EQ(stats.requested_ns, kRequested + 3 * 7);
+  EXPECT_EQ(stats.first_ns, stats.total_ns);
   plan.proto().mutable_cluster()->set_device_copy_latency_ns(uint64_t{3601} * 1000000000);
   EXPECT_THAT(std::string(OpenEmulated(plan).status().message()),
               ::testing::HasSubstr("the latency of a copy must be at most an hour"));
@@ -129,6 +131,8 @@ TEST(EmulateTest, CostsTakeTheirTime) {
     EXPECT_GE(elapsed, std::chrono::nanoseconds(kSteps * 3 * kMs));
     EXPECT_GE(stats.elapsed_ns, kSteps * kRequested);
     EXPECT_GE(stats.total_ns, int64_t(kSteps * 3 * kMs));
+    EXPECT_GE(stats.first_ns, int64_t(3 * kMs));
+    EXPECT_LT(stats.first_ns, stats.total_ns);
     EXPECT_GT(stats.copy_ns, 0);
   }
   // Time may be made up for, but nothing begins before what it depends on ends.

@@ -127,9 +127,9 @@ void Report::Summary(const runtime::FunctionStats &stats, size_t memory_bytes,
   double step = double(stats.total_ns) / n / 1e6,
          compute = double(stats.compute_ns) / n / 1e6,
          exposed = double(stats.exposed_ns) / n / 1e6,
-         sent = double(bytes_sent) / n;
+         sent = double(bytes_sent) / n, first = double(stats.first_ns) / 1e6;
   summary_json_ = absl::StrCat(
-      "{\"steps\":", stats.calls, ",\"step_ms\":", JsonNumber(step),
+      "{\"steps\":", stats.calls, ",\"step_ms\":", JsonNumber(step), ",\"first_step_ms\":", JsonNumber(first),
       stats.of_streams ? absl::StrCat(",\"compute_ms\":", JsonNumber(compute),
                                       ",\"exposed_communication_ms\":", JsonNumber(exposed))
                        : "",
@@ -149,14 +149,13 @@ void Report::Summary(const runtime::FunctionStats &stats, size_t memory_bytes,
                     ",\"latest_ms\":", JsonNumber(double(stats.latest_ns) / 1e6),
                     "}");
   summary_json_ += "}";
+  const std::string times =
+      absl::StrFormat("step time %.3f ms%s", step, stats.calls > 1 ? absl::StrFormat(" (the first %.3f ms)", first) : "");
   if (stats.calls != 0 && !stats.of_streams)
-    Line(absl::StrFormat("step time %.3f ms; messages: sent %s per step", step, Size(sent)));
+    Line(absl::StrFormat("%s; messages: sent %s per step", times, Size(sent)));
   if (stats.calls != 0 && stats.of_streams)
-    Line(absl::StrFormat(
-        "step time %.3f ms: compute %.3f ms, exposed communication %.3f ms, "
-        "other %.3f ms; sent %s per step",
-        step, compute, exposed, std::max(0.0, step - compute - exposed),
-        Size(sent)));
+    Line(absl::StrFormat("%s: compute %.3f ms, exposed communication %.3f ms, other %.3f ms; sent %s per step", times,
+                         compute, exposed, std::max(0.0, step - compute - exposed), Size(sent)));
   if (stats.copy_ns != 0)
     Line(absl::StrFormat("busiest copy engine: %.3f ms per step",
                          double(stats.copy_ns) / n / 1e6));
