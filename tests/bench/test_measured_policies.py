@@ -13,6 +13,7 @@ from cases import cases
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "bench"))
 import measured_policies  # noqa: E402
+from _tools import steady_step_ms  # noqa: E402
 
 
 @pytest.mark.parametrize("seed", cases(20))
@@ -45,3 +46,11 @@ def test_more_rounds_of_those_that_are_near(tmp_path):
         return {"tuned": 1.0, near: 1.0 + 0.03 * (-1) ** count[name]}.get(name, 1.06)
     case.in_turn(3, measure)
     assert count == {"tuned": 9, near: 9, **{name: 3 for name in far}}
+
+
+def test_the_first_step_of_a_run_does_not_count():
+    rng = random.Random(5)
+    for _ in range(100):
+        times = [rng.uniform(1, 300) for _ in range(rng.randint(1, 20))]
+        summary = {"steps": len(times), "step_ms": statistics.mean(times), "first_step_ms": times[0]}
+        assert steady_step_ms(summary) == pytest.approx(statistics.mean(times[1:] or times))
