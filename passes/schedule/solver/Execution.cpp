@@ -167,7 +167,7 @@ void Execution::freeCredit(unsigned message, unsigned stage) {
 
 void Execution::endMessage(uint64_t step, unsigned message, unsigned stage) {
   const std::vector<Stage> &stages = stagesOf(message);
-  if (!freesCreditEarly(stages[stage]))
+  if (!freesCreditEarly(message, stage))
     freeCredit(message, stage);
   if (stage + 1 < stages.size()) {
     enqueue(step, message, stage + 1);

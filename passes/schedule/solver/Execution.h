@@ -188,9 +188,9 @@ private:
     return leads.empty() || !last || leads[what.message].empty() ? nullptr : &leads[what.message];
   }
   /// Before the message is complete.
-  bool freesCreditEarly(const Stage &stage) const {
-    return problem.links[stage.link].creditUntilSent && stage.latency + stage.update > 0 &&
-           schedule.credit[stage.link] != kNoLimit;
+  bool freesCreditEarly(unsigned message, unsigned stage) const {
+    unsigned link = stagesOf(message)[stage].link;
+    return problem.links[link].creditUntilSent && latencyOf(message, stage) > 0 && schedule.credit[link] != kNoLimit;
   }
 
   const Problem &problem;

@@ -52,7 +52,7 @@ void Execution::sendInOrder(unsigned i, const Waiting &next) {
          ready[2 * (stageBegin[next.message] + next.stage) + next.step() % 2],
          begin, link.free, end});
   events.push({end, next.step(), 1 + 2 * next.stage, next.message});
-  if (freesCreditEarly(stagesOf(next.message)[next.stage]))
+  if (freesCreditEarly(next.message, next.stage))
     events.push({link.free, next.step(), 2 + 2 * next.stage, next.message});
   if (const std::vector<Time> *own = leadsIn(next))
     for (size_t j = 0; j < own->size(); ++j)
@@ -152,7 +152,7 @@ void Execution::look(unsigned i) {
 void Execution::sent(const Waiting &what) {
   events.push({current + latencyOf(what.message, what.stage), what.step(), 1 + 2 * what.stage,
                what.message});
-  if (freesCreditEarly(stagesOf(what.message)[what.stage]))
+  if (freesCreditEarly(what.message, what.stage))
     events.push({current, what.step(), 2 + 2 * what.stage, what.message});
 }
 

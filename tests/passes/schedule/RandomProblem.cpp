@@ -92,7 +92,8 @@ Problem randomProblem(uint64_t seed, const RandomOptions &options) {
   }
   if (options.connections) {
     Random connections(~seed - 1);
-    unsigned ofKind[] = {static_cast<unsigned>(connections(0, 2)), static_cast<unsigned>(connections(0, 2))};
+    auto first = static_cast<unsigned>(connections(1, 2));
+    unsigned ofKind[] = {first, connections(0, 3) ? 3 - first : static_cast<unsigned>(connections(0, 2))};
     for (Communication &communication : problem.communications)
       communication.connection = ofKind[communication.kind];
   }

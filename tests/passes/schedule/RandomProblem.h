@@ -20,7 +20,7 @@ struct RandomOptions {
   unsigned maxCommunications = 4;
   unsigned maxOps = 6;
   bool tails = false;       ///< of kind 0 always, of kind 1 by the seed
-  bool connections = false; ///< each kind has none, the first or the second
+  bool connections = false; ///< each kind has one, mostly another one than the other kind, or none
 };
 
 /// The same for the same seed, everywhere, but for tails and connections. All stages have the tensor's bytes.
