@@ -172,5 +172,23 @@ TEST(TimelineTest, AgreesWithTheEvaluatorOnRandomProblems) {
   EXPECT_GT(overtaken, cases.count() / 8);
 }
 
+// One byte may be on the way. Of the two tensors of the first message only the second one has an update behind the link.
+TEST(TimelineTest, CreditIsFreeWhenAMessageIsSentWhicheverOfItsTensorsHasAnUpdate) {
+  Problem problem;
+  problem.links = {{"link", 1'000'000'000, /*creditUntilSent=*/true}};
+  problem.ops = {{.name = "op", .duration = 1}};
+  for (Time update : {0, 10, 0})
+    problem.communications.push_back({.bytes = 2, .producers = {0}, .stages = {{.link = 0, .bytes = 2, .update = update}}});
+  Schedule schedule;
+  schedule.order = {{0}};
+  schedule.credit = {1};
+  schedule.messages = {{{{0, 0, 2}, {1, 0, 2}}, {0}}, {{{2, 0, 2}}, {1}}};
+  ASSERT_FALSE(verify(problem, schedule));
+  Timeline timeline = traceSchedule(problem, schedule);
+  ASSERT_GE(timeline.transfers.size(), 2u);
+  EXPECT_EQ(timeline.transfers[0].sent, 5);
+  EXPECT_EQ(timeline.transfers[1].begin, 5);
+}
+
 } // namespace
 } // namespace commsched::schedule
