@@ -4,7 +4,8 @@
 // schedule_driver [--alone] BEFORE AFTER: judges what --schedule-comm made of the step
 // of a module. BEFORE is the module of level 1 that the pass got, AFTER what cs-opt
 // wrote. Prints a line of JSON: the period of the schedule that is read from AFTER, that of
-// every published policy on the problem of BEFORE, and the bounds, in nanoseconds.
+// every published policy on the problem of BEFORE, and the bounds, in nanoseconds. All of them as they are run: where
+// links have several connections, as these share them.
 // --alone: without the policies.
 //
 // "applied" has what the policies are where --schedule-comm applies them as it does its
@@ -19,6 +20,7 @@
 #include "mlir/Parser/Parser.h"
 #include "passes/schedule/Apply.h"
 #include "passes/schedule/solver/Bound.h"
+#include "passes/schedule/solver/Connections.h"
 #include "passes/schedule/solver/Partition.h"
 #include "passes/schedule/solver/baselines/Baselines.h"
 #include "passes/support/Module.h"
@@ -47,7 +49,7 @@ void judgePolicies(const schedule::Problem &problem, const schedule::Applied &ap
     schedule::Schedule schedule = baseline.make(view);
     if (applied)
       schedule = applied(std::move(schedule));
-    double period = schedule::evaluate(problem, schedule).period;
+    double period = schedule::evaluateAsRun(problem, schedule).period;
     if (period < schedule::kNever)
       std::printf("%s\"%s\": %.3f", separator, baseline.name, period);
     separator = ", ";
@@ -58,7 +60,7 @@ void judgePolicies(const schedule::Problem &problem, const schedule::Applied &ap
 /// {"period": ..., ...} of one problem, without the last brace.
 void judge(const schedule::Problem &problem, const schedule::Schedule &applied,
            bool alone) {
-  schedule::Evaluation evaluation = schedule::evaluate(problem, applied);
+  schedule::Evaluation evaluation = schedule::evaluateAsRun(problem, applied);
   schedule::Bound bound = schedule::boundOfOrder(problem, applied.order);
   std::printf(
       "{\"period\": %.3f, \"settled\": %s, \"bound\": %.3f, \"why\": \"%s\", "

@@ -7,7 +7,9 @@ folders given instead: PipeDream's *.graph.txt, AICB's *.txt, Chakra's *.et), at
 100 Gb/s on 4 to 256 workers, with all-reduce and with parameter servers. Each is
 compiled by cs-opt with its defaults. The schedule is read from what cs-opt wrote, and
 its period is found on the problem of the module that --schedule-comm got; so are that
-of each policy and the bound for our order of ops.
+of each policy and the bound for our order of ops. Where connections to servers share a
+link, each has a queue of its own, and a server's link has a message and a request of every
+worker (docs/scheduling.md).
 
 What a message costs: `alpha` is the time of a round without bytes, 30 us up to 25 Gb/s
 (TCP) and 8 us above. A third of it occupies the link (processor time, and what the

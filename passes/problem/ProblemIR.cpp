@@ -15,8 +15,8 @@ using namespace commsched;
 
 /// An integer of the problem: schedule::Problem::stepsApart.
 static constexpr llvm::StringLiteral kStepsApart("cs.steps_apart");
-/// A unit attribute of a link: schedule::Link::creditUntilSent.
-static constexpr llvm::StringLiteral kCreditUntilSent("cs.credit_until_sent");
+/// Unit attributes of a link: schedule::Link::creditUntilSent and byConnection.
+static constexpr llvm::StringLiteral kCreditUntilSent("cs.credit_until_sent"), kByConnection("cs.by_connection");
 /// Of a communication: schedule::Stage::avoidableBytes, where that is not 0.
 static constexpr llvm::StringLiteral kAvoidableBytes("cs.avoidable_bytes");
 /// Integers: schedule::Link::packetBytes, aheadBytes and peers.
@@ -181,6 +181,7 @@ FailureOr<schedule::Problem> commsched::readProblem(cs::ProblemOp op) {
       if (failed(readNumber(link, name, *to)))
         return failure();
     // Others are none of those that are checked below.
+    problem.links.back().byConnection = link->hasAttr(kByConnection);
     problem.links.back().peers = peers == static_cast<unsigned>(peers) ? static_cast<unsigned>(peers) : 0;
   }
   for (cs::ProblemComputeOp compute : parts.computes)
@@ -227,6 +228,8 @@ cs::ProblemOp commsched::writeProblem(OpBuilder &builder, Location location,
     }
     if (link.peers != 1)
       linkOp->setAttr(kPeers, builder.getI64IntegerAttr(link.peers));
+    if (link.byConnection)
+      linkOp->setAttr(kByConnection, builder.getUnitAttr());
     links.push_back(linkOp);
   }
   for (const schedule::Op &compute : problem.ops) {

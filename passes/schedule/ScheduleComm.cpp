@@ -16,6 +16,7 @@
 #include "passes/schedule/StagingCopies.h"
 #include "passes/schedule/Turns.h"
 #include "passes/schedule/solver/Arrivals.h"
+#include "passes/schedule/solver/Connections.h"
 #include "passes/schedule/solver/Policy.h"
 #include "passes/support/Module.h"
 
@@ -204,15 +205,16 @@ private:
     return cut(moved, cluster, problem, std::move(solution), then);
   }
 
-  /// The module says priorities by ranks, with which steps may overtake each other otherwise:
-  /// what is taken is as good as any other as it is written.
+  /// The module says priorities by ranks, with which steps may overtake each other otherwise, and connections
+  /// share links: what is taken is as good as any other as it is written, and run.
   static void takeBestAsWritten(const StepProblem &problem, schedule::Solution &solution) {
+    const schedule::Connections run(problem.problem);
     auto periodOf = [&](const schedule::Schedule &schedule) {
-      return schedule::evaluate(problem.problem, asWritten(problem, schedule)).period;
+      return run.evaluate(asWritten(problem, schedule)).period;
     };
     double period = periodOf(solution.schedule);
     for (const schedule::Schedule &rival : solution.rivals)
-      if (double other = periodOf(rival); other < period) {
+      if (double other = periodOf(rival); other < period * (1 - schedule::kRoundedAsRun)) {
         period = other;
         solution.schedule = rival;
         solution.bound = schedule::boundOfOrder(problem.problem, rival.order);
@@ -296,7 +298,7 @@ private:
     if (policy == schedule::kSolver)
       solution.schedule = pushInTurn(problem, std::move(solution.schedule));
     solution.evaluation =
-        schedule::evaluate(problem.problem, asWritten(problem, solution.schedule));
+        schedule::evaluateAsRun(problem.problem, asWritten(problem, solution.schedule));
     if (!(solution.evaluation.period < 1e18))
       return "the step takes too long to be counted in nanoseconds";
     remarkSchedule(problem, step, solution, policy, cluster.whatBoundsAssume());

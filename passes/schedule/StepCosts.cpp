@@ -145,6 +145,7 @@ unsigned StepCosts::linkOf(schedule::Problem &problem, StringRef name) {
         plan::PacketBytes(schedule::transferTime(link, plan::kLargePacket)));
     link.aheadBytes = plan::kSocketBytes;
   }
+  link.byConnection = name != kInter && name != NcclLink::kName; // to servers
   // With one device schedules that are judged in order take what they are said to, in the
   // median to 0.1 %.
   if (name == kInter && cluster.getDevices() > 1 && halves(algorithm, ranks))
@@ -185,7 +186,11 @@ Stage StepCosts::messageTo(Operation *op, bool up, schedule::Problem &problem) {
   std::string name = up ? "up" : "down";
   if (FunctionOpInterface server = step.serverOf(op); narrow.contains(server))
     name = (server.getName() + (up ? ".in" : ".out")).str();
-  return message(linkOf(problem, name), {bytesOf(value) * copiesOf(op), 1});
+  Stage stage = message(linkOf(problem, name), {bytesOf(value) * copiesOf(op), 1});
+  const int64_t many = copiesOf(op);
+  stage.overhead *= many;
+  stage.avoidableOverhead *= many;
+  return stage;
 }
 
 /// Ids go to the servers, rows come back; or both go.
@@ -243,6 +248,8 @@ std::vector<Stage> StepCosts::stagesOf(Operation *op, Operation *pull,
     std::vector<Stage> stages = {messageTo(op, /*up=*/true, problem)};
     if (pull) {
       stages.front().update = updateTimeOf(pull);
+      stages.front().overhead *= 2; // the requests
+      stages.front().avoidableOverhead *= 2;
       stages.push_back(messageTo(pull, /*up=*/false, problem));
     }
     return stages;

@@ -4,6 +4,7 @@
 #include "passes/schedule/Turns.h"
 
 #include "passes/schedule/Apply.h"
+#include "passes/schedule/solver/Connections.h"
 #include "passes/schedule/solver/Timeline.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -18,7 +19,11 @@ namespace {
 /// Of a step of the schedule that is like all later ones.
 class Begins {
 public:
-  Begins(const schedule::Problem &problem, const schedule::Schedule &schedule) {
+  Begins(const schedule::Problem &problem, schedule::Schedule schedule) {
+    // A connection to a server sends one after the other, the most urgent first, whatever the credit.
+    for (auto [link, credit] : llvm::zip_equal(problem.links, schedule.credit))
+      if (link.byConnection)
+        credit = 1;
     schedule::Timeline timeline = schedule::traceSchedule(problem, schedule);
     for (const schedule::Timeline::Transfer &transfer : timeline.transfers)
       if (transfer.step == timeline.firstStep)
@@ -94,8 +99,9 @@ schedule::Schedule commsched::pushInTurn(const StepProblem &step, schedule::Sche
     schedule::Message &message = inTurn.messages[entry.second];
     message.priorities[step.partOf(message).firstStage] = ops + static_cast<int64_t>(turn);
   }
+  const schedule::Connections run(step.problem);
   auto periodOf = [&](const schedule::Schedule &each) {
-    return schedule::evaluate(step.problem, asWritten(step, each)).period;
+    return run.evaluate(asWritten(step, each)).period;
   };
   return periodOf(inTurn) <= periodOf(schedule) ? inTurn : schedule;
 }

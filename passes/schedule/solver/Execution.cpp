@@ -41,7 +41,8 @@ Execution::Execution(const Problem &problem, const Schedule &schedule,
                             problem.communications[piece.communication].producers)
                          add(producer, i);
                  }),
-      links(problem.links.size()), media(media), busyLinks(media.size()),
+      links(problem.links.size()), media(media),
+      busyLinks(media.empty() ? 0 : 1 + *std::max_element(media.begin(), media.end())),
       streams(problem.streams), timeline(timeline) {
   for (const Link &link : problem.links) {
     packets.push_back(transferTime(link, link.packetBytes));

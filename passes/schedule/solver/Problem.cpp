@@ -189,6 +189,8 @@ std::optional<std::string> check(const Problem &problem) {
     if (link.peers < 1 || link.peers > kMaxPeers)
       return quoted("link", link.name, i) + ": peers must be 1 to " + std::to_string(kMaxPeers) +
              ", got: " + std::to_string(link.peers);
+    if (link.peers > 1 && link.byConnection)
+      return quoted("link", link.name, i) + ": peers must be 1 on a link of connections, got: " + std::to_string(link.peers);
   }
   if (problem.memoryLimit && *problem.memoryLimit < 0)
     return "the memory limit must not be negative, got: " +

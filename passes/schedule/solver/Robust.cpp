@@ -85,7 +85,7 @@ public:
     for (const Message &message : schedule.messages)
       size += static_cast<int64_t>(message.priorities.size());
     left -= size;
-    Evaluation result = evaluate(view.problem, schedule);
+    Evaluation result = variations.evaluateAsGiven(schedule);
     if (!(result.period <= most))
       return;
     left -= size * static_cast<int64_t>(variations.size() - 1);
@@ -169,10 +169,6 @@ Variations::Variations(const Problem &problem) {
   }
 }
 
-double Variations::periodAsGiven(const Schedule &schedule) const {
-  return problems.front().evaluate(schedule).period;
-}
-
 std::optional<double> Variations::judge(const Schedule &schedule, double nominal,
                                         double limit) const {
   double sum = 0;
@@ -181,8 +177,7 @@ std::optional<double> Variations::judge(const Schedule &schedule, double nominal
     // The others are 1 at least.
     if ((sum + static_cast<double>(problems.size() - i)) / count > limit)
       return std::nullopt;
-    bool known = i == 0 && !inRounds();
-    sum += (known ? nominal : problems[i].evaluate(schedule).period) / bounds[i];
+    sum += (i == 0 ? nominal : problems[i].evaluate(schedule).period) / bounds[i];
   }
   return sum / count;
 }

@@ -6,8 +6,8 @@
 #ifndef COMMSCHED_PASSES_SCHEDULE_SOLVER_ROBUST_H
 #define COMMSCHED_PASSES_SCHEDULE_SOLVER_ROBUST_H
 
+#include "passes/schedule/solver/Connections.h"
 #include "passes/schedule/solver/Order.h"
-#include "passes/schedule/solver/Rounds.h"
 
 #include <optional>
 
@@ -15,32 +15,33 @@ namespace commsched::schedule {
 
 /// What costs may turn out to be: as given; compute that varies from op to op; links
 /// that are slower; messages that take longer to arrive and cost more, as on hosts
-/// whose processors are busy. All of them round by round, where a link has several peers.
+/// whose processors are busy. All of them as it is run, where a link has several connections.
 class Variations {
 public:
   explicit Variations(const Problem &problem);
 
   /// The mean over the variations of the period over what it is bounded by; or
-  /// nothing, if that is certainly above `limit`. The period as given is `nominal`, unless it
-  /// is another one round by round.
+  /// nothing, if that is certainly above `limit`. The period as given, as it is run, is
+  /// `nominal`.
   std::optional<double> judge(const Schedule &schedule, double nominal,
                               double limit) const;
-  /// Whether a link has several peers.
-  bool inRounds() const { return problems.front().any(); }
-  /// With the costs as given, round by round.
-  double periodAsGiven(const Schedule &schedule) const;
+  /// Whether a link has several connections.
+  bool haveConnections() const { return problems.front().any(); }
+  /// With the costs as given, as it is run.
+  Evaluation evaluateAsGiven(const Schedule &schedule) const { return problems.front().evaluate(schedule); }
+  double periodAsGiven(const Schedule &schedule) const { return evaluateAsGiven(schedule).period; }
   /// How many schedules are simulated for one.
   size_t size() const { return problems.size(); }
 
 private:
-  std::vector<Rounds> problems; ///< that of costs as given first
-  std::vector<double> bounds;   ///< of all; that of costs as given first
+  std::vector<Connections> problems; ///< that of costs as given first
+  std::vector<double> bounds;        ///< of all; that of costs as given first
 };
 
 /// A schedule that is good in the variations too: of `schedules`, of each of them with
 /// priorities by the first consumer and with more credit, and of equal slices with the
 /// order of `schedules.front()`. Its period is at most `most` nanoseconds with the costs as
-/// given; if that holds for none, it is `schedules.front()`. Simulates about `effort`
+/// given, as it is run; if that holds for none, it is `schedules.front()`. Simulates about `effort`
 /// messages. `evaluation`, that of `schedules.front()`, becomes that of the result, which is as it is
 /// when applied.
 Schedule mostRobust(const View &view, const Variations &variations,

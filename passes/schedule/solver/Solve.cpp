@@ -6,6 +6,7 @@
 
 #include "passes/schedule/solver/Solve.h"
 
+#include "passes/schedule/solver/Connections.h"
 #include "passes/schedule/solver/Partition.h"
 #include "passes/schedule/solver/Search.h"
 #include "passes/schedule/solver/baselines/Baselines.h"
@@ -55,7 +56,7 @@ Solution solve(const Problem &problem, const SolverOptions &options) {
       solution.baselines.emplace_back(baseline.name, period);
   }
   for (auto &[period, schedule] : rivals)
-    if (period <= search.bestPeriod * kNear)
+    if (period <= search.bestPeriod * kNear || (period < kNever && hasConnections(problem)))
       solution.rivals.push_back(std::move(schedule));
   search.left = effort;
   Choice choice;

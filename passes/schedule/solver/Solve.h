@@ -42,8 +42,9 @@ struct Solution {
   /// is left out of more than 400 GB, and so is what never ends.
   std::vector<std::pair<std::string, double>> baselines;
   double bestBaseline = kNever; ///< period of the best of them, as it is or as applied
-  std::vector<Schedule> rivals; ///< those of them, as applied, that came near
-  unsigned evaluations = 0;     ///< schedules that were simulated
+  /// Those of them, as applied, that came near; all of them where links have several connections.
+  std::vector<Schedule> rivals;
+  unsigned evaluations = 0; ///< schedules that were simulated
 };
 
 /// The best schedule found. Requires that check() finds nothing. It is never behind

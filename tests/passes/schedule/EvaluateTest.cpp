@@ -190,6 +190,8 @@ TEST(CheckTest, FindsWhatIsWrong) {
     EXPECT_THAT(wrong(change), HasSubstr("bytes of packets, and taken ahead, must be 0 to 1048576"));
   EXPECT_EQ(wrong([](Problem &p) { p.links[0].peers = 31; }),
             "link 0 ('link0'): peers must be 1 to 30, got: 31");
+  EXPECT_EQ(wrong([](Problem &p) { p.links[0].peers = 2, p.links[0].byConnection = true; }),
+            "link 0 ('link0'): peers must be 1 on a link of connections, got: 2");
   EXPECT_EQ(wrong([](Problem &p) { p.ops[1].duration = -1; }),
             "op 1 ('forward1'): duration must not be negative, got: -1");
   EXPECT_EQ(wrong([](Problem &p) { p.ops[1].stream = 1; }),

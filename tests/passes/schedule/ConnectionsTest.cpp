@@ -1,13 +1,13 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "passes/schedule/solver/Rounds.h"
+#include "passes/schedule/solver/Connections.h"
 
 #include "passes/schedule/solver/Bound.h"
 #include "plan/packets.h"
 #include "tests/cases.h"
+#include "tests/passes/schedule/ConnectionsReference.h"
 #include "tests/passes/schedule/RandomProblem.h"
-#include "tests/passes/schedule/RoundsReference.h"
 
 #include "gtest/gtest.h"
 
@@ -43,40 +43,40 @@ Schedule inTurn(const Problem &problem, std::vector<int64_t> priorities) {
   return schedule;
 }
 
-TEST(RoundsTest, IsTheEvaluatorWithOnePeer) {
+TEST(ConnectionsTest, IsTheEvaluatorWithOneConnection) {
   for (uint64_t seed = 0; seed < 100; ++seed) {
     Problem problem = randomProblem(seed, {.streams = 2, .links = 2, .maxLatency = 3, .maxOverhead = 2});
     Schedule schedule = randomSchedule(problem, seed, 1 + seed % 4);
     if (verify(problem, schedule))
       continue;
-    Rounds rounds(problem);
-    EXPECT_FALSE(rounds.any());
-    EXPECT_EQ(rounds.evaluate(schedule).period, evaluate(problem, schedule).period) << seed;
+    Connections connections(problem);
+    EXPECT_FALSE(connections.any());
+    EXPECT_EQ(connections.evaluate(schedule).period, evaluate(problem, schedule).period) << seed;
   }
 }
 
 // By hand, rounds of 20 and 10 bytes, then 10 and 20, each with an overhead of 2 and a latency of 3.
-TEST(RoundsTest, PeersShareTheLink) {
+TEST(ConnectionsTest, PeersShareTheLink) {
   Problem problem = twoTensors();
   problem.communications.resize(1);
   problem.ops.pop_back();
   // 10 + (22 + 3) + (12 + 3) + (12 + 3) + (22 + 3), as in order.
   Schedule alone = inTurn(problem, {0});
   EXPECT_EQ(evaluate(problem, alone).period, 90);
-  EXPECT_EQ(Rounds(problem).evaluate(alone).period, 90);
+  EXPECT_EQ(Connections(problem).evaluate(alone).period, 90);
   // Two of them at once. The first round to the far peer is one's, 10 to 32, then the other's, beside
   // which the first one's two rounds to the near peer go from 35 on: 24 of 31 more for each half.
   problem = twoTensors();
   problem.ops = {{"a", 0, 10, {}, 0}};
   problem.communications[1].producers = {0};
-  double period = Rounds(problem).evaluate(inTurn(problem, {0, 1})).period;
+  double period = Connections(problem).evaluate(inTurn(problem, {0, 1})).period;
   // All of it is 136, and pauses can only be where the last round waits for the latency of those before.
   EXPECT_GE(period, 10 + 136 + 3);
   EXPECT_LE(period, 10 + 136 + 4 * 3);
 }
 
 // With nothing on the way but bytes, the link never rests: what is sent at once takes as long as all of it.
-TEST(RoundsTest, SharingLosesNothing) {
+TEST(ConnectionsTest, SharingLosesNothing) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     std::mt19937_64 random(seed);
     Problem problem;
@@ -98,19 +98,21 @@ TEST(RoundsTest, SharingLosesNothing) {
       rounds += 2 * problem.links.front().peers;
     }
     ASSERT_EQ(verify(problem, schedule), std::nullopt) << seed;
-    double period = Rounds(problem).evaluate(schedule).period;
+    double period = Connections(problem).evaluate(schedule).period;
     EXPECT_GE(period, static_cast<double>(work)) << seed;
     // What is left is rounded whenever another peer is begun with, or done with: not by a packet.
     EXPECT_LE(period, static_cast<double>(work) + 1000 + 100 * rounds) << seed;
   }
 }
 
-TEST(RoundsTest, IsNeverBelowTheBound) {
+TEST(ConnectionsTest, IsNeverBelowTheBound) {
   unsigned compared = 0;
   for (uint64_t seed = 0; seed < 2000; ++seed) {
-    Problem problem = randomProblem(seed, {.streams = 1 + unsigned(seed % 2), .links = 1 + unsigned(seed / 2 % 2), .maxLatency = 8, .maxOverhead = 4, .maxBytes = 60});
-    for (Link &link : problem.links)
-      link.peers = 1 + seed % 4;
+    Problem problem = randomProblem(seed, {.streams = 1 + unsigned(seed % 2), .links = 1 + unsigned(seed / 2 % 2), .maxLatency = 8, .maxOverhead = 4, .maxBytes = 60, .connections = seed % 3 == 0});
+    for (Link &link : problem.links) {
+      link.byConnection = seed % 3 == 0;
+      link.peers = link.byConnection ? 1 : 1 + seed % 4;
+    }
     // Behind the last byte there is the latency of the last round only.
     for (Communication &communication : problem.communications)
       for (Stage &stage : communication.stages)
@@ -118,7 +120,7 @@ TEST(RoundsTest, IsNeverBelowTheBound) {
     Schedule schedule = randomSchedule(problem, seed, 1 + seed % 4);
     if (verify(problem, schedule))
       continue;
-    Evaluation evaluation = Rounds(problem).evaluate(schedule);
+    Evaluation evaluation = Connections(problem).evaluate(schedule);
     if (!evaluation.settled)
       continue;
     EXPECT_GE(evaluation.period * (1 + 1e-9), boundOfOrder(problem, schedule.order).period) << seed;
@@ -129,20 +131,21 @@ TEST(RoundsTest, IsNeverBelowTheBound) {
 
 /// Random steps of megabytes and milliseconds, on links of a byte in a nanosecond: what is rounded is a nanosecond each
 /// time that a peer is begun with or done with.
-struct DrawnRounds {
+struct Drawn {
   Problem problem;
   Schedule schedule;
 };
-std::optional<DrawnRounds> drawRounds(uint64_t seed) {
+std::optional<Drawn> draw(uint64_t seed, bool servers) {
   constexpr int64_t kMany = 1'000'000;
   std::mt19937_64 random(seed);
   auto large = [&](int64_t number) {
     return number == 0 ? 0 : number * kMany + static_cast<int64_t>(random() % (kMany / 2));
   };
-  DrawnRounds d;
-  d.problem = randomProblem(seed, {.streams = 1 + unsigned(seed % 2), .links = 1 + unsigned(seed / 2 % 2), .maxLatency = 2, .maxOverhead = 1, .maxUpdate = seed % 3 ? 0 : 2, .maxBytes = 6, .maxCommunications = 4, .maxOps = 5});
+  Drawn d;
+  d.problem = randomProblem(seed, {.streams = 1 + unsigned(seed % 2), .links = 1 + unsigned(seed / 2 % 2), .maxLatency = 2, .maxOverhead = 1, .maxUpdate = seed % 3 ? 0 : 2, .maxBytes = 6, .maxCommunications = 4, .maxOps = 5, .connections = servers});
   for (Link &link : d.problem.links) {
-    link.peers = 1 + unsigned(random() % 4);
+    link.byConnection = servers;
+    link.peers = link.byConnection ? 1 : 1 + unsigned(random() % 4);
     link.creditUntilSent = random() % 2;
   }
   for (Op &op : d.problem.ops)
@@ -177,10 +180,10 @@ std::optional<DrawnRounds> drawRounds(uint64_t seed) {
 }
 
 /// How far the first of so many steps, and the mean of the later half, are from the reference; of what ends.
-std::optional<double> distance(const DrawnRounds &d, const RoundsFaults &faults) {
+std::optional<double> distance(const Drawn &d, const ConnectionFaults &faults) {
   constexpr unsigned kSteps = 12;
-  Evaluation evaluation = Rounds(d.problem).evaluate(d.schedule);
-  std::vector<double> ends = endsByRounds(d.problem, d.schedule, kSteps, plan::kLargePacket, plan::kSocketBytes, faults);
+  Evaluation evaluation = Connections(d.problem).evaluate(d.schedule);
+  std::vector<double> ends = endsByConnections(d.problem, d.schedule, kSteps, plan::kLargePacket, plan::kSocketBytes, faults);
   if (ends.size() < kSteps)
     return std::nullopt;
   double first = std::abs(ends.front() - static_cast<double>(evaluation.firstStep));
@@ -189,12 +192,15 @@ std::optional<double> distance(const DrawnRounds &d, const RoundsFaults &faults)
   return evaluation.settled ? first : std::max(first, std::abs(period - evaluation.period));
 }
 
-TEST(RoundsTest, IsWhatAReferenceOfRoundsSays) {
+/// By rounds with peers, and to servers.
+class ReferenceOfConnections : public testing::TestWithParam<bool> {};
+
+TEST_P(ReferenceOfConnections, IsTheSame) {
   unsigned compared = 0, several = 0;
   Cases cases = casesOf(1200);
   for (uint64_t seed = cases.first; seed < cases.end; ++seed) {
-    std::optional<DrawnRounds> d = drawRounds(seed);
-    if (!d || !Rounds(d->problem).any())
+    std::optional<Drawn> d = draw(seed, GetParam());
+    if (!d || !Connections(d->problem).any())
       continue;
     std::optional<double> far = distance(*d, {});
     ASSERT_TRUE(far) << seed;
@@ -207,21 +213,28 @@ TEST(RoundsTest, IsWhatAReferenceOfRoundsSays) {
   EXPECT_GT(several, cases.count() / 8);
 }
 
-TEST(RoundsTest, TheReferenceTellsFaults) {
+TEST_P(ReferenceOfConnections, TellsFaults) {
   unsigned compared = 0;
-  std::vector<unsigned> found(6);
+  std::vector<ConnectionFaults> faults = {{.wholeRate = true}, {.overtakesAtOnce = true}};
+  if (GetParam())
+    faults.insert(faults.end(), {{.oneConnection = true}, {.pushesOvertaken = true}, {.creditOfServers = true}});
+  else
+    faults.insert(faults.end(), {{.peersInOrder = true}, {.equalRounds = true}, {.wholeCredit = true}, {.latencyOfEachRound = true}});
+  std::vector<unsigned> found(faults.size());
   for (uint64_t seed = 0; seed < 400; ++seed) {
-    std::optional<DrawnRounds> d = drawRounds(seed);
-    if (!d || !Rounds(d->problem).any())
+    std::optional<Drawn> d = draw(seed, GetParam());
+    if (!d || !Connections(d->problem).any())
       continue;
     ++compared;
-    const RoundsFaults faults[] = {{.peersInOrder = true}, {.equalRounds = true}, {.wholeRate = true}, {.wholeCredit = true}, {.overtakesAtOnce = true}, {.latencyOfEachRound = true}};
     for (size_t i = 0; i < found.size(); ++i)
       found[i] += distance(*d, faults[i]).value_or(1e9) > 2000;
   }
   for (size_t i = 0; i < found.size(); ++i)
     EXPECT_GT(found[i], 3u) << "fault " << i << " of " << compared;
 }
+
+INSTANTIATE_TEST_SUITE_P(Connections, ReferenceOfConnections, testing::Bool(),
+                         [](const auto &of) { return of.param ? "ToServers" : "ToPeers"; });
 
 } // namespace
 } // namespace commsched::schedule

@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "tests/passes/schedule/RoundsReference.h"
+#include "tests/passes/schedule/ConnectionsReference.h"
 
 #include <algorithm>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include <tuple>
 
 namespace commsched::schedule {
-namespace rounds_reference {
+namespace connections_reference {
 namespace {
 
 constexpr double kEndless = 1e300;
@@ -19,7 +19,8 @@ constexpr double kSame = 1e-6;
 
 /// Where a message is sent next, and what it does there.
 struct Leg {
-  std::pair<unsigned, unsigned> connection; ///< link, peer
+  std::pair<unsigned, unsigned> connection; ///< link, and peer, or server and direction
+  bool packets = false, urgent = false;     ///< whether more urgent ones overtake, and go first
   double bytes = 0, overhead = 0, behind = 0;
   int64_t priority = 0;
 };
@@ -27,7 +28,8 @@ struct Leg {
 /// One message of one step on one leg.
 struct Transfer {
   std::tuple<int64_t, unsigned, unsigned, unsigned> order; ///< priority, step, message, leg
-  double left = 0;                                         ///< ns on a link of its own
+  bool packets = false, urgent = false;
+  double left = 0; ///< ns on a link of its own
   double bytes = 0, behind = 0;
   double sent = kEndless, complete = kEndless, credit = kEndless;
 };
@@ -41,7 +43,7 @@ struct Connection {
 
 class World {
 public:
-  World(const Problem &problem, const Schedule &schedule, double packet, double ahead, const RoundsFaults &faults)
+  World(const Problem &problem, const Schedule &schedule, double packet, double ahead, const ConnectionFaults &faults)
       : problem(problem), schedule(schedule), packet(packet), ahead(ahead), faults(faults) {
     for (const Message &message : schedule.messages)
       legs.push_back(legsOf(message));
@@ -66,10 +68,13 @@ private:
     const Communication &first = problem.communications[message.pieces.front().communication];
     std::vector<Leg> result;
     std::vector<unsigned> visits(problem.links.size());
+    unsigned toServers = 0;
     for (unsigned i = 0; i < first.stages.size(); ++i) {
       const Stage &stage = first.stages[i];
-      const unsigned rounds = problem.links[stage.link].peers;
+      const Link &link = problem.links[stage.link];
+      const unsigned rounds = link.peers;
       const bool second = visits[stage.link]++ != 0;
+      const bool back = link.byConnection && toServers++ != 0;
       double bytes = 0, update = 0;
       for (const Piece &piece : message.pieces) {
         const Communication &own = problem.communications[piece.communication];
@@ -85,6 +90,10 @@ private:
           share = 1.0 / rounds;
         Leg leg;
         leg.connection = {stage.link, faults.peersInOrder ? round : distance};
+        leg.packets = rounds > 1 || (link.byConnection && (back || faults.pushesOvertaken));
+        leg.urgent = rounds > 1 || link.byConnection;
+        if (link.byConnection && !faults.oneConnection)
+          leg.connection.second = 2 * first.connection + unsigned(back);
         leg.bytes = bytes * share;
         leg.overhead = double(stage.overhead) / rounds;
         leg.behind = double(stage.latency) / (faults.latencyOfEachRound ? 1 : rounds);
@@ -133,7 +142,7 @@ private:
       if (any)
         continue; // all that ends now is counted before links choose
       for (auto &[name, connection] : connections)
-        any |= give(name.first, connection) | choose(name.first, connection);
+        any |= give(name.first, connection) | choose(connection);
     }
   }
 
@@ -208,6 +217,8 @@ private:
     const Leg &leg = legs[message][index];
     Transfer transfer;
     transfer.order = {leg.priority, step, message, index};
+    transfer.packets = leg.packets;
+    transfer.urgent = leg.urgent;
     transfer.bytes = leg.bytes;
     transfer.left = leg.overhead + leg.bytes * 1e9 / double(problem.links[leg.connection.first].bytesPerSecond);
     transfer.behind = leg.behind;
@@ -216,7 +227,7 @@ private:
 
   double creditOf(unsigned link) const {
     const int64_t credit = schedule.credit[link];
-    if (credit == kNoLimit)
+    if (credit == kNoLimit || (problem.links[link].byConnection && !faults.creditOfServers))
       return kEndless;
     const unsigned peers = faults.wholeCredit ? 1 : problem.links[link].peers;
     return std::ceil(double(credit) / peers);
@@ -244,13 +255,12 @@ private:
     return any;
   }
 
-  /// What it sends: of several peers' the most urgent, else in the order of coming.
-  bool choose(unsigned link, Connection &connection) {
-    const bool packets = problem.links[link].peers > 1;
+  /// What it sends: of several connections' the most urgent, else in the order of coming.
+  bool choose(Connection &connection) {
     std::optional<size_t> first;
     for (size_t i = 0; i < connection.given.size(); ++i)
       if (connection.given[i].sent == kEndless && i != connection.current &&
-          (!first || (packets && connection.given[i].order < connection.given[*first].order)))
+          (!first || (connection.given[i].urgent && connection.given[i].order < connection.given[*first].order)))
         first = i;
     if (!first)
       return false;
@@ -261,7 +271,7 @@ private:
       return true;
     }
     const Transfer &own = connection.given[*connection.current];
-    if (!packets || connection.until >= 0 || own.order < connection.given[*first].order)
+    if (!own.packets || connection.until >= 0 || own.order < connection.given[*first].order)
       return false;
     // Behind the packets of it that have been taken.
     const double taken = connection.begun - own.left + ahead;
@@ -318,7 +328,7 @@ private:
         own.sent = next;
         own.complete = next + own.behind;
         const Link &link = problem.links[name.first];
-        own.credit = link.creditUntilSent && schedule.credit[name.first] != kNoLimit ? next : own.complete;
+        own.credit = link.creditUntilSent && creditOf(name.first) < kEndless ? next : own.complete;
       }
       connection.current.reset();
     }
@@ -345,7 +355,7 @@ private:
   const Problem &problem;
   const Schedule &schedule;
   const double packet, ahead; ///< ns, of a link of its own: bytes, at a byte in a nanosecond
-  const RoundsFaults faults;
+  const ConnectionFaults faults;
   double now = 0;
   std::vector<std::vector<Leg>> legs; ///< by message
   std::map<unsigned, unsigned> started;
@@ -356,11 +366,11 @@ private:
 };
 
 } // namespace
-} // namespace rounds_reference
+} // namespace connections_reference
 
-std::vector<double> endsByRounds(const Problem &problem, const Schedule &schedule, unsigned steps, double packet,
-                                 double ahead, const RoundsFaults &faults) {
-  return rounds_reference::World(problem, schedule, packet, ahead, faults).run(steps);
+std::vector<double> endsByConnections(const Problem &problem, const Schedule &schedule, unsigned steps, double packet,
+                                      double ahead, const ConnectionFaults &faults) {
+  return connections_reference::World(problem, schedule, packet, ahead, faults).run(steps);
 }
 
 } // namespace commsched::schedule

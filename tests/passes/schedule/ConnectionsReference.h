@@ -1,0 +1,36 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Links of several connections as docs/scheduling.md has them, with real numbers for bytes and time: every round of every
+// message, what goes to each server, and what each connection of a rank sends, looked up anew at every instant. It shares nothing with the evaluator.
+
+#ifndef COMMSCHED_TESTS_PASSES_SCHEDULE_CONNECTIONSREFERENCE_H
+#define COMMSCHED_TESTS_PASSES_SCHEDULE_CONNECTIONSREFERENCE_H
+
+#include "passes/schedule/solver/Schedule.h"
+
+#include <vector>
+
+namespace commsched::schedule {
+
+/// What may be wrong with it.
+struct ConnectionFaults {
+  bool peersInOrder = false;       ///< the second half goes to the peers as the first one did
+  bool equalRounds = false;        ///< rounds have equal parts of the bytes
+  bool wholeRate = false;          ///< each connection has all of the rate
+  bool wholeCredit = false;        ///< and all of the credit
+  bool overtakesAtOnce = false;    ///< whatever packets have been taken
+  bool latencyOfEachRound = false; ///< all of it, every time
+  bool oneConnection = false;      ///< to all servers
+  bool pushesOvertaken = false;    ///< by packets, as what comes back
+  bool creditOfServers = false;    ///< holds what goes to servers, and comes back
+};
+
+/// When all ops of each of the first `steps` steps are done, in ns; fewer if something waits for ever. Without tails and
+/// barriers. Links of several connections have packets of `packet` bytes, of which `ahead` are taken before they are sent.
+std::vector<double> endsByConnections(const Problem &problem, const Schedule &schedule, unsigned steps, double packet,
+                                      double ahead, const ConnectionFaults &faults = {});
+
+} // namespace commsched::schedule
+
+#endif // COMMSCHED_TESTS_PASSES_SCHEDULE_CONNECTIONSREFERENCE_H
