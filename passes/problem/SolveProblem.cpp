@@ -8,6 +8,7 @@
 #include "mlir/IR/Remarks.h"
 #include "passes/problem/ProblemIR.h"
 #include "passes/schedule/ScheduledSteps.h"
+#include "passes/schedule/solver/Connections.h"
 #include "passes/schedule/solver/Policy.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/Format.h"
@@ -80,6 +81,8 @@ struct SolveProblem : commsched::impl::SolveProblemBase<SolveProblem>,
         name += "+" + std::to_string(message.pieces.size() - 1);
       kept.messages.push_back(std::move(name));
     }
+    // What is written is in order, as it is verified.
+    kept.solution.evaluation = schedule::evaluateAsRun(problem, solution.schedule);
     steps.push_back(std::move(kept));
   }
 

@@ -4,8 +4,10 @@
 #include "tools/cs-opt/StepDocument.h"
 
 #include "passes/schedule/solver/Bound.h"
+#include "passes/schedule/solver/Connections.h"
 #include "passes/schedule/solver/Policy.h"
 #include "passes/schedule/solver/Timeline.h"
+#include "passes/schedule/solver/baselines/Baselines.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -225,11 +227,11 @@ static report::WhatIf whatIf(std::string name, const Problem &problem,
   if (check(problem))
     return result;
   if (!verify(problem, schedule))
-    result.same = evaluate(problem, schedule).period;
+    result.same = evaluateAsRun(problem, schedule).period;
   SolverOptions options;
   options.buckets = step.buckets;
   Solution solved = runPolicy(problem, step.policy, options);
-  result.solved = solved.evaluation.period;
+  result.solved = evaluateAsRun(problem, solved.schedule).period;
   result.bound = solved.bound.period;
   if (result.same >= kNever)
     result.same = 0;
@@ -281,6 +283,19 @@ static void addWhatIfs(report::Document &document, const ScheduledStep &step) {
   add("compute twice as fast", changed, schedule);
 }
 
+/// Those of policies as they are run, like that of the schedule.
+static std::vector<std::pair<std::string, double>>
+asRun(const Problem &problem, std::vector<std::pair<std::string, double>> periods) {
+  if (!hasConnections(problem))
+    return periods;
+  View view(problem, programOrder(problem));
+  for (auto &[name, period] : periods)
+    for (const Baseline &baseline : baselines())
+      if (name == baseline.name)
+        period = evaluateAsRun(problem, baseline.make(view)).period;
+  return periods;
+}
+
 static void addPeriods(report::Document &document, const ScheduledStep &step) {
   const Solution &solution = step.solution;
   using report::Period;
@@ -296,9 +311,9 @@ static void addPeriods(report::Document &document, const ScheduledStep &step) {
     Solution solved = runPolicy(step.problem, "solver");
     baselines = solved.baselines;
     document.periods.push_back(
-        {"solver", Period::baseline, solved.evaluation.period, ""});
+        {"solver", Period::baseline, evaluateAsRun(step.problem, solved.schedule).period, ""});
   }
-  for (const auto &[name, period] : baselines)
+  for (const auto &[name, period] : asRun(step.problem, std::move(baselines)))
     if (period < kNever && name != step.policy)
       document.periods.push_back({name, Period::baseline, period, ""});
 }
@@ -330,6 +345,8 @@ static void addFacts(report::Document &document, const ScheduledStep &step) {
                       std::to_string(problem.communications.size()) + " tensors");
   add("limited by", step.solution.bound.why);
   add("bound for any order of compute", duration(step.solution.anyOrderBound.period));
+  if (hasConnections(problem))
+    add("note", "connections share links: times per step are of a run, the timeline has one queue for each link");
   if (!step.solution.evaluation.settled)
     add("note", "steps do not repeat exactly; times per step are averages");
 }
