@@ -180,8 +180,8 @@ FailureOr<schedule::Problem> commsched::readProblem(cs::ProblemOp op) {
                             std::pair(kPeers, &peers)})
       if (failed(readNumber(link, name, *to)))
         return failure();
-    // Others are none of those that are checked below.
     problem.links.back().byConnection = link->hasAttr(kByConnection);
+    // Others are none of those that are checked below.
     problem.links.back().peers = peers == static_cast<unsigned>(peers) ? static_cast<unsigned>(peers) : 0;
   }
   for (cs::ProblemComputeOp compute : parts.computes)

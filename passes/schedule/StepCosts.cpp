@@ -186,8 +186,8 @@ Stage StepCosts::messageTo(Operation *op, bool up, schedule::Problem &problem) {
   std::string name = up ? "up" : "down";
   if (FunctionOpInterface server = step.serverOf(op); narrow.contains(server))
     name = (server.getName() + (up ? ".in" : ".out")).str();
-  Stage stage = message(linkOf(problem, name), {bytesOf(value) * copiesOf(op), 1});
   const int64_t many = copiesOf(op);
+  Stage stage = message(linkOf(problem, name), {bytesOf(value) * many, 1});
   stage.overhead *= many;
   stage.avoidableOverhead *= many;
   return stage;

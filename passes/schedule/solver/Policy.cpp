@@ -87,10 +87,12 @@ static double addForConnections(const Variations &variations, const Problem &pro
                                 const Applied &applied, std::vector<Schedule> &schedules) {
   constexpr size_t kMostMessages = 100'000;
   for (int64_t parts : {2, 4, 8})
-    if (solution.schedule.messages.size() * parts <= kMostMessages) {
-      Schedule finer = inFiner(problem, solution.schedule, parts);
-      schedules.push_back(applied ? applied(std::move(finer)) : std::move(finer));
-    }
+    if (solution.schedule.messages.size() * parts <= kMostMessages)
+      schedules.push_back(inFiner(problem, solution.schedule, parts));
+  // The first may be the one that is taken.
+  if (applied)
+    for (Schedule &schedule : schedules)
+      schedule = applied(std::move(schedule));
   double fastest = kNever, best = kNever;
   size_t first = 0;
   auto periodOf = [&](const Schedule &schedule) {
