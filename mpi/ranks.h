@@ -33,10 +33,10 @@
 #include "mpi/rings.h"
 #include "mpi/wire.h"
 #include "mpi/world.h"
+#include "plan/packet_queue.h"
 #include "runtime/base/sync.h"
 #include "runtime/core/link_end.h"
 #include "runtime/core/matcher.h"
-#include "runtime/core/packet_queue.h"
 
 namespace commsched::transport::mpi {
 
@@ -163,7 +163,7 @@ class MpiRanks final : public runtime::Transport {
     int under_way = 0;               // parts to it
     std::optional<Matcher> matcher;  // since its welcome
     // Messages that go in parts.
-    runtime::core::PacketQueue<MessageTag, std::shared_ptr<Outgoing>, size_t> parts;
+    plan::PacketQueue<MessageTag, std::shared_ptr<Outgoing>, size_t> parts;
     // Nothing of ours is on its way to it.
     bool sent_all() const {
       return (!matcher || matcher->sends() == 0) && placed.empty();

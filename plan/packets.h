@@ -29,8 +29,19 @@ constexpr uint64_t PacketBytes(int64_t took, int64_t slow = kSlowPacket) {
   return bytes;
 }
 
+// Of a connection with a server that shares its link with so many others, all of them busy; a large one takes `took` on the link.
+constexpr uint64_t ServerPacketBytes(int64_t took, int64_t sharing) {
+  return PacketBytes(took <= INT64_MAX / sharing ? took * sharing : INT64_MAX, kSlowServerPacket);
+}
+
 // That a socket is given before they are sent: what it has cannot be overtaken.
 inline constexpr uint64_t kSocketBytes = uint64_t{128} << 10;
+
+// Of a packet of `bytes` between a trainer and a server: with so much of it, it ends before what is less urgent. Each packet costs the
+// same, so they are not shorter than what has to be waited for anyway, with what is in front and what is behind it in a socket.
+constexpr int64_t EnoughOfServerPacket(int64_t bytes, int64_t ahead = int64_t(kSocketBytes)) {
+  return bytes / 4 > 2 * ahead ? bytes / 4 : 2 * ahead;
+}
 
 }  // namespace commsched::plan
 

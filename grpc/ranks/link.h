@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The connection to one peer: core::Matcher, core::PacketQueue and core::LinkEnd over
+// The connection to one peer: core::Matcher, plan::PacketQueue and core::LinkEnd over
 // a gRPC stream. The protocol is described in transport.proto.
 //
 // A Link is made before its peer is there; operations wait until Open.
@@ -32,10 +32,10 @@
 #include "grpc/base/callbacks.h"
 #include "grpc/base/stream.h"
 #include "grpc/base/wire.h"
+#include "plan/packet_queue.h"
 #include "runtime/base/sync.h"
 #include "runtime/core/link_end.h"
 #include "runtime/core/matcher.h"
-#include "runtime/core/packet_queue.h"
 #include "runtime/core/packet_size.h"
 #include "runtime/transport/transport.h"
 
@@ -176,7 +176,7 @@ class Link final : public StreamHandler {
   Matcher matcher_ ABSL_GUARDED_BY(mu_);
   runtime::core::Controls controls_ ABSL_GUARDED_BY(mu_);
   std::deque<Header> control_ ABSL_GUARDED_BY(mu_);  // frames
-  runtime::core::PacketQueue<MessageTag, Outgoing *, size_t> packets_
+  plan::PacketQueue<MessageTag, Outgoing *, size_t> packets_
       ABSL_GUARDED_BY(mu_);
   std::vector<Outgoing *> in_last_packet_ ABSL_GUARDED_BY(mu_);
   runtime::core::PacketSize packet_size_ ABSL_GUARDED_BY(mu_);

@@ -119,7 +119,7 @@ void Link::TakeControl(const Control &control) {
 
 grpc::ByteBuffer Link::NextPacket() {
   PacketWriter writer;
-  while (!control_.empty() && writer.frames() < runtime::core::kPacketFrames) {
+  while (!control_.empty() && writer.frames() < plan::kPacketFrames) {
     const Header &header = control_.front();
     last_written_ |= header.has_goodbye() || header.has_abort();
     writer.Add(header);
@@ -128,7 +128,7 @@ grpc::ByteBuffer Link::NextPacket() {
   Header header;
   Data *data = header.mutable_data();
   packets_.Take(
-      packet_size_.bytes(), runtime::core::kPacketFrames - writer.frames(),
+      packet_size_.bytes(), plan::kPacketFrames - writer.frames(),
       [&](Outgoing *outgoing, size_t offset, size_t size, bool last) {
         ToWire(outgoing->tag, data->mutable_tag());
         data->set_offset(offset);

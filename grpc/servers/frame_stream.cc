@@ -178,13 +178,13 @@ grpc::ByteBuffer FrameStream::NextPacket() {
   PacketWriter writer;
   const size_t most = packet_size_.bytes();
   const auto add = [&](std::deque<parameter::Header> *headers) {
-    for (; !headers->empty() && writer.frames() < runtime::core::kPacketFrames && writer.bytes() < most;
+    for (; !headers->empty() && writer.frames() < plan::kPacketFrames && writer.bytes() < most;
          headers->pop_front())
       writer.Add(headers->front());
   };
   add(&control_);
   data_.Take(
-      writer.bytes() < most ? most : 0, runtime::core::kPacketFrames - writer.frames(),
+      writer.bytes() < most ? most : 0, plan::kPacketFrames - writer.frames(),
       [&](const std::shared_ptr<Outgoing> &next, size_t offset, size_t size, bool) {
         const runtime::SharedBytes &payload = next->payload;
         parameter::Data *data = DataOf(next->header);
@@ -202,7 +202,8 @@ grpc::ByteBuffer FrameStream::NextPacket() {
               grpc::Slice(const_cast<std::byte *>(part.data()), size, &DropOwner,
                           new std::shared_ptr<const void>(payload.owner)));
         }
-      });
+      },
+      size_t(plan::EnoughOfServerPacket(int64_t(most))), /*before=*/writer.frames() > 0);
   if (data_.empty()) add(&behind_);
   packet_bytes_ = writer.bytes();
   return writer.Finish();

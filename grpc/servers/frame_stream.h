@@ -25,9 +25,9 @@
 #include "grpc/base/stream.h"
 #include "grpc/base/wire.h"
 #include "grpc/servers/parameter_service.pb.h"
+#include "plan/packet_queue.h"
 #include "runtime/base/sync.h"
 #include "runtime/base/time.h"
-#include "runtime/core/packet_queue.h"
 #include "runtime/core/packet_size.h"
 #include "runtime/servers/parameter_server.h"
 
@@ -55,7 +55,7 @@ class FrameStream : public StreamHandler,
   void Put(parameter::Header control);
   void PutBehind(parameter::Header control);
   // `data` is one of those with a payload, with block, step and request. It goes in the order of a
-  // core::PacketQueue, of which a push is a whole: by urgency (plan/urgency.h), then that of a
+  // plan::PacketQueue, of which a push is a whole: by urgency (plan/urgency.h), then that of a
   // smaller block, part by part: a large block does not hold up what is more urgent, and all
   // trainers send in one order, so that servers soon have what they need of all. Data of one block
   // and step goes in the order of coming. One packet at a time is handed over, so that never more
@@ -89,7 +89,7 @@ class FrameStream : public StreamHandler,
     runtime::SharedBytes payload;
   };
   using Order = std::pair<uint32_t, uint64_t>;  // block, coming
-  using Queue = runtime::core::PacketQueue<Order, std::shared_ptr<Outgoing>, size_t>;
+  using Queue = plan::PacketQueue<Order, std::shared_ptr<Outgoing>, size_t>;
   using Dropped = std::vector<std::shared_ptr<Outgoing>>;
 
   void OnOpen(std::shared_ptr<Stream> stream) final;

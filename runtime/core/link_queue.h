@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "plan/heap.h"
 #include "plan/urgency.h"
-#include "runtime/base/heap.h"
 #include "runtime/base/time.h"
 
 namespace commsched::runtime::core {
@@ -35,7 +35,7 @@ class LinkQueue {
  public:
   void Push(const SendOrder &order, Bytes bytes, Item item) {
     queue_.push_back({order, bytes, item});
-    PushHeap(queue_, After);
+    plan::PushHeap(queue_, After);
   }
 
   // What is handed over now, if anything; it counts as in flight. `credit` is that
@@ -49,7 +49,7 @@ class LinkQueue {
     patient_until_ = now + patience;
     in_flight_ += bytes;
     *item = queue_.front().item;
-    PopHeap(queue_, After);
+    plan::PopHeap(queue_, After);
     return true;
   }
 

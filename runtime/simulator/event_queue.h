@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/base/heap.h"
+#include "plan/heap.h"
 #include "runtime/base/time.h"
 
 namespace commsched::runtime::simulator {
@@ -88,7 +88,7 @@ class EventQueue {
       free_.pop_back();
     }
     heap_.push_back({time, next_++, list});
-    PushHeap(heap_, Later());
+    plan::PushHeap(heap_, Later());
     return list;
   }
   void EndMoment(const Moment &moment) {
@@ -97,7 +97,7 @@ class EventQueue {
     lists_[moment.list].events.clear();
     lists_[moment.list].taken = 0;
     free_.push_back(moment.list);
-    PopHeap(heap_, Later());
+    plan::PopHeap(heap_, Later());
   }
 
   std::vector<Moment> heap_;

@@ -18,11 +18,11 @@ constexpr double kHair = 1e-6;
 // Bytes that are as good as sent: on a link on which a hair is many bytes, no event comes for these.
 double Slack(double rate) { return std::max(kSlack, 2 * kHair * rate); }
 
-// Of the gRPC transport, on a link of so many bytes in a nanosecond.
-double PacketBytesAt(double rate) {
-  const double took = double(plan::kLargePacket) / rate;
+// Of the gRPC transport, on a link of so many bytes in a nanosecond; `sharing` as in AddChannel.
+double PacketBytesAt(double rate, int sharing) {
   // Of a link that is hardly one, as long as can be counted.
-  return double(plan::PacketBytes(Time(std::min(took, 1e18))));
+  const Time took = Time(std::min(double(plan::kLargePacket) / rate, 1e18));
+  return double(sharing != 0 ? plan::ServerPacketBytes(took, sharing) : plan::PacketBytes(took));
 }
 
 // Of what a Time holds; without SSE 4.1 std::ceil is a call.
@@ -44,7 +44,7 @@ uint32_t Network::AddResource(double bytes_per_ns, double burst_bytes) {
 
 uint32_t Network::AddChannel(uint32_t up, uint32_t down, double up_share,
                              double down_share, Time latency, Time overhead,
-                             int to) {
+                             int to, int sharing) {
   Channel channel;
   channel.up = up;
   channel.down = down;
@@ -55,7 +55,9 @@ uint32_t Network::AddChannel(uint32_t up, uint32_t down, double up_share,
   const double rate = std::min(resources_[up].rate, resources_[down].rate);
   channel.overhead_bytes = double(overhead) * rate;
   channel.ahead_bytes = options_.socket_bytes + options_.queue_ns * rate;
-  channel.packet_bytes = options_.chunk_bytes != 0 ? options_.chunk_bytes : PacketBytesAt(rate);
+  channel.packet_bytes = options_.chunk_bytes != 0 ? options_.chunk_bytes : PacketBytesAt(rate, sharing);
+  channel.enough_bytes =
+      sharing != 0 ? double(plan::EnoughOfServerPacket(int64_t(channel.packet_bytes))) : channel.packet_bytes;
   channels_.push_back(std::move(channel));
   mark_.push_back(0);
   return uint32_t(channels_.size() - 1);
@@ -131,7 +133,7 @@ bool Network::Write(uint32_t index, Time now) {
   for (uint32_t m : channel.controls) append(m), ++frames;
   channel.controls.clear();
   const double payload = channel.ready.Take(
-      channel.packet_bytes, core::kPacketFrames - std::min(frames, core::kPacketFrames),
+      channel.packet_bytes, plan::kPacketFrames - std::min(frames, plan::kPacketFrames),
       [&](uint32_t m, double offset, double size, bool last_piece) {
         const Message &message = messages_[m];
         bytes += size;
@@ -148,7 +150,8 @@ bool Network::Write(uint32_t index, Time now) {
           append(m);
         else if (message.tells)
           AddProgress(message, offset + size, &progress);
-      });
+      },
+      channel.enough_bytes, /*before=*/frames > 0);
   resources_[channel.up].bytes += payload * channel.up_share;
   resources_[channel.down].bytes += payload * channel.down_share;
   if (!channel.active) {

@@ -16,7 +16,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "runtime/core/packet_queue.h"
+#include "plan/packet_queue.h"
 #include "runtime/simulator/event_queue.h"
 
 namespace commsched::runtime::simulator {
@@ -57,7 +57,7 @@ struct Progress {
 };
 
 struct NetworkOptions {
-  // Of a packet, at most; 0: by the link's rate (plan/packets.h).
+  // Of a packet, at most; 0: by the rate of the link, or what a connection with a server has of it (plan/packets.h).
   double chunk_bytes = 0;
   double socket_bytes = 0;
   double queue_ns = 0;  // of the link: what it holds is no longer with the socket
@@ -81,9 +81,10 @@ class Network {
       : options_(options), events_(events), host_(host) {}
 
   uint32_t AddResource(double bytes_per_ns, double burst_bytes);
-  // `*_share`: how many such channels there are at that end.
+  // `*_share`: how many such channels there are at that end. `sharing`: of a connection with a server, how many share its link;
+  // 0: of one between ranks.
   uint32_t AddChannel(uint32_t up, uint32_t down, double up_share,
-                      double down_share, Time latency, Time overhead, int to);
+                      double down_share, Time latency, Time overhead, int to, int sharing = 0);
 
   uint32_t NewMessage();
   Message &message(uint32_t index) { return messages_[index]; }
@@ -130,9 +131,9 @@ class Network {
     uint32_t up = 0, down = 0;
     double up_share = 1, down_share = 1;
     Time latency = 0;
-    double overhead_bytes = 0, packet_bytes = 0, ahead_bytes = 0;
+    double overhead_bytes = 0, packet_bytes = 0, enough_bytes = 0, ahead_bytes = 0;
     int to = 0;
-    core::PacketQueue<uint64_t, uint32_t, double> ready;  // by Message::number
+    plan::PacketQueue<uint64_t, uint32_t, double> ready;  // by Message::number
     std::vector<uint32_t> controls;                       // grants, in order
     std::vector<Packet> packets;                          // on the wire, from `first_packet` on
     size_t first_packet = 0;

@@ -223,6 +223,7 @@ class Simulation final : private Network::Host {
   void TakeServerMessage(const Message &message);
   void TakePullReply(const Message &message);
   void AcceptedPush(const Message &message);
+  int Sharing() const;
   uint32_t ServerChannel(Rank *rank, int server);
   // Null if nothing is merged.
   Merged *MergedOf(uint32_t rank, const ServerMessageProgram &message);

@@ -12,12 +12,15 @@
 
 namespace commsched::runtime::simulator {
 
+// A trainer's link is shared by connections to all servers, a server's by those of all trainers: the busier of them.
+int Simulation::Sharing() const { return std::max(model_.workers, int(servers_.size())); }
+
 uint32_t Simulation::ServerChannel(Rank *rank, int server) {
   auto [it, is_new] = rank->channels.try_emplace(model_.workers + server, 0);
   if (is_new) {
     it->second = network_.AddChannel(
         rank->up, servers_[size_t(server)].down, 1, model_.classes[rank->index].ranks,
-        model_.link.latency, model_.link.overhead, server);
+        model_.link.latency, model_.link.overhead, server, Sharing());
     links_.resize(it->second + 1);
   }
   return it->second;
@@ -29,7 +32,7 @@ uint32_t Simulation::ReplyChannel(int index, uint32_t rank) {
   if (is_new) {
     it->second = network_.AddChannel(
         server.up, ranks_[rank].down, model_.classes[rank].ranks, 1,
-        model_.link.latency, model_.link.overhead, int(rank));
+        model_.link.latency, model_.link.overhead, int(rank), Sharing());
     links_.resize(it->second + 1);
   }
   return it->second;

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "plan/packet_queue.h"
 #include "runtime/base/stall_clock.h"
 #include "runtime/core/calls.h"
 #include "runtime/core/exchange.h"
@@ -29,7 +30,6 @@
 #include "runtime/core/link_end.h"
 #include "runtime/core/link_queue.h"
 #include "runtime/core/matcher.h"
-#include "runtime/core/packet_queue.h"
 #include "runtime/core/plan_change.h"
 #include "tests/chaos/ranks_case.h"
 #include "tests/chaos/world.h"
@@ -108,7 +108,7 @@ class RanksWorld : public World {
     LinkEnd end;
     Controls controls;
     std::vector<Frame> frames;  // to be written
-    PacketQueue<MessageTag, Slice *, size_t> packets;
+    plan::PacketQueue<MessageTag, Slice *, size_t> packets;
     std::vector<Slice *> in_last_packet;
     bool open = false, writing = false, last_written = false;
     bool ended = false;  // this side of the stream

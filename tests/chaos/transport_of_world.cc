@@ -92,7 +92,7 @@ void RanksWorld::Pump(int r, int peer) {
     packet.push_back(std::move(frame));
   }
   e.frames.clear();
-  e.packets.Take(case_.packet_bytes, kPacketFrames,
+  e.packets.Take(case_.packet_bytes, plan::kPacketFrames,
                  [&](Slice *slice, size_t offset, size_t size, bool last) {
                    const Place &at = slice->exchange.send();
                    const Round round = slice->RoundAt(at);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "runtime/core/packet_queue.h"
+#include "plan/packet_queue.h"
 
 namespace commsched::transport {
 namespace {
@@ -179,7 +179,7 @@ TEST_F(PushesTest, PushesGoInTheOrderOfAPacketQueue) {
   for (uint64_t seed = 1; seed <= 100; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     std::mt19937_64 random(seed);
-    runtime::core::PacketQueue<uint32_t, uint32_t, size_t> queue;
+    plan::PacketQueue<uint32_t, uint32_t, size_t> queue;
     Names expected;
     pipe_->sent.clear();
     for (uint32_t block = 0; block < 60 || !queue.empty();) {

@@ -5,8 +5,8 @@
 // simulator: on random steps, of which messages of two calls wait at once.
 
 #include "passes/schedule/solver/Timeline.h"
+#include "plan/packet_queue.h"
 #include "runtime/core/link_queue.h"
-#include "runtime/core/packet_queue.h"
 #include "tests/passes/schedule/RandomProblem.h"
 
 #include "gtest/gtest.h"
@@ -17,8 +17,8 @@
 namespace commsched::schedule {
 namespace {
 
+using plan::PacketQueue;
 using runtime::core::LinkQueue;
-using runtime::core::PacketQueue;
 using Transfer = Timeline::Transfer;
 
 /// What of all that is ready and not sent goes next, by looking at each pair.

@@ -1,11 +1,12 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "runtime/core/packet_queue.h"
+#include "plan/packet_queue.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <random>
 #include <set>
 #include <tuple>
@@ -15,7 +16,7 @@
 namespace commsched {
 namespace {
 
-using runtime::core::PacketQueue;
+using plan::PacketQueue;
 
 // Every byte of every message once and in order, and at any time of the most urgent
 // one that is there.
@@ -43,6 +44,10 @@ TEST(PacketQueueTest, TakesTheMostUrgentFirstAndAllOfIt) {
       }
       const uint64_t packet = 1 + random() % 60;
       const size_t frames = random() % 4;
+      // Of some: what is less urgent than the first has so much room.
+      const uint64_t enough = random() % 2 ? UINT64_MAX : random() % 40;
+      const bool before = random() % 4 == 0;
+      std::optional<std::pair<int32_t, uint64_t>> first_urgency;
       uint64_t bytes = 0;
       size_t pieces = 0;
       const uint64_t taken =
@@ -56,19 +61,24 @@ TEST(PacketQueueTest, TakesTheMostUrgentFirstAndAllOfIt) {
             ASSERT_EQ(item, first->first);
             Message &message = first->second;
             ASSERT_EQ(offset, message.taken);
-            ASSERT_EQ(size, std::min(packet, message.bytes - offset));
-            EXPECT_LT(bytes, packet);
+            const std::pair urgency{message.priority, message.call};
+            if (!first_urgency && !before) first_urgency = urgency;
+            const bool less = first_urgency != urgency && enough < packet;
+            ASSERT_EQ(size, std::min(less ? enough - bytes : packet, message.bytes - offset));
+            EXPECT_LT(bytes, less ? enough : packet);
             message.taken += size;
             bytes += size;
             ++pieces;
             ASSERT_EQ(last, message.taken == message.bytes);
-            if (last) waiting.erase(first);
-          });
+            if (last) waiting.erase(first); }, enough, before);
       if (HasFatalFailure()) return;
       EXPECT_EQ(taken, bytes);
       EXPECT_LE(pieces, frames);
-      // It is full, or there was nothing else.
-      EXPECT_TRUE(waiting.empty() || pieces == frames || bytes >= packet);
+      // It is full, or there was nothing else as urgent.
+      bool none = true;
+      for (const auto &[item, message] : waiting)
+        none &= bytes >= enough && first_urgency != std::pair(message.priority, message.call);
+      EXPECT_TRUE(none || pieces == frames || bytes >= packet);
       EXPECT_EQ(queue.empty(), waiting.empty());
     }
   }
@@ -126,6 +136,40 @@ TEST(PacketQueueTest, WhatIsLongerWaitsForTheRestOfAWhole) {
   }
   EXPECT_GT(overtaken, 1000);
   EXPECT_GT(waited, 1000);
+}
+
+// Some of what is next taken without a packet, or given back before anything else happens.
+TEST(PacketQueueTest, MovesOn) {
+  for (uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    PacketQueue<int, int, uint64_t> queue, other;
+    for (int next = 0; next < 100 || !queue.empty();) {
+      if (next < 100 && random() % 2 == 0) {
+        const plan::Urgency urgency{-int64_t(random() % 50), 0};
+        const uint64_t bytes = random() % 100;
+        const bool whole = random() % 2;
+        for (auto *each : {&queue, &other}) each->Push(urgency, next, bytes, next, whole);
+        ++next;
+      }
+      if (queue.empty()) continue;
+      std::vector<std::tuple<int, uint64_t, uint64_t, bool>> pieces[2];
+      const uint64_t left = other.LeftOfNext();
+      const uint64_t some = left > 1 ? random() % (left - 1) : 0;
+      other.Move(some);
+      other.Move(-some);
+      const uint64_t packet = 1 + random() % 30;
+      queue.Take(packet, 9, [&](int item, uint64_t offset, uint64_t size, bool last) { pieces[0].emplace_back(item, offset, size, last); });
+      other.Take(packet, 9, [&](int item, uint64_t offset, uint64_t size, bool last) { pieces[1].emplace_back(item, offset, size, last); });
+      ASSERT_EQ(pieces[0], pieces[1]);
+      EXPECT_EQ(std::min(left, packet), std::get<2>(pieces[0].front()));
+      std::vector<std::pair<int, uint64_t>> rests[2];
+      queue.ForEach([&](const plan::Urgency &, int, int item, uint64_t rest) { rests[0].emplace_back(item, rest); });
+      other.ForEach([&](const plan::Urgency &, int, int item, uint64_t rest) { rests[1].emplace_back(item, rest); });
+      ASSERT_EQ(rests[0], rests[1]);
+      EXPECT_EQ(rests[0].empty(), queue.empty());
+    }
+  }
 }
 
 TEST(PacketQueueTest, GivesBackWhatIsLeft) {

@@ -5,19 +5,21 @@
 // that may go, the most urgent first (plan/urgency.h), then in the order of the plan, which is the
 // same on all ranks. In the order in which they were given, a collective's next round would wait
 // for all others' rounds, and all would end late.
-#ifndef COMMSCHED_RUNTIME_CORE_PACKET_QUEUE_H
-#define COMMSCHED_RUNTIME_CORE_PACKET_QUEUE_H
+#ifndef COMMSCHED_PLAN_PACKET_QUEUE_H
+#define COMMSCHED_PLAN_PACKET_QUEUE_H
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "plan/heap.h"
 #include "plan/urgency.h"
-#include "runtime/base/heap.h"
 
-namespace commsched::runtime::core {
+namespace commsched::plan {
 
 inline constexpr size_t kPacketFrames = 256;  // of a packet, at most
 
@@ -36,22 +38,28 @@ template <typename Order, typename Item, typename Bytes>
 class PacketQueue {
  public:
   // `whole`: a part of it is of no use. Once begun, it is overtaken as OvertakesWhole says.
-  void Push(const plan::Urgency &urgency, const Order &order, Bytes bytes, Item item, bool whole = false) {
+  void Push(const Urgency &urgency, const Order &order, Bytes bytes, Item item, bool whole = false) {
     queue_.push_back({urgency, order, bytes, 0, whole, std::move(item)});
     PushHeap(queue_, After);
   }
 
   // Takes a packet of at most `packet_bytes` and what is left of `frames`: calls
-  // add(item, offset, size, last) for each piece, which is one frame. Returns the
-  // bytes.
+  // add(item, offset, size, last) for each piece, which is one frame. What is not as urgent as its
+  // first piece is in the first `enough` bytes only, as a packet is received as a whole; nor is anything if it has
+  // something `before` that is more urgent than all. Returns the bytes.
   template <typename Add>
-  Bytes Take(Bytes packet_bytes, size_t frames, Add add) {
+  Bytes Take(Bytes packet_bytes, size_t frames, Add add, Bytes enough = std::numeric_limits<Bytes>::max(), bool before = false) {
     Bytes taken = 0;
+    std::optional<Urgency> most;
+    if (before) most = Urgency{std::numeric_limits<int64_t>::min(), 0};
     while (!empty() && frames-- > 0 && taken < packet_bytes) {
       const bool begun = !begun_.empty() && !Overtakes();
       Entry &first = begun ? begun_.back() : queue_.front();
+      if (!most) most = first.urgency;
+      const Bytes room = first.urgency == *most || enough >= packet_bytes ? packet_bytes : enough - std::min(enough, taken);
+      if (room == 0) break;
       const Bytes left = first.bytes - first.written;
-      const Bytes size = std::min(left, packet_bytes);
+      const Bytes size = std::min(left, room);
       const bool last = size == left;
       add(first.item, first.written, size, last);
       taken += size;
@@ -66,7 +74,18 @@ class PacketQueue {
     return taken;
   }
 
+  // Of what is next, what is left of it.
+  Bytes LeftOfNext() { return Next().bytes - Next().written; }
+  // Takes `bytes` of that, or, before anything is pushed or taken, gives them back; less than all of it.
+  void Move(Bytes bytes) { Next().written += bytes; }
+
   bool empty() const { return queue_.empty() && begun_.empty(); }
+  // visit(urgency, order, item, left) of what has not been taken whole, in any order.
+  template <typename Visit>
+  void ForEach(Visit visit) const {
+    for (const std::vector<Entry> *entries : {&queue_, &begun_})
+      for (const Entry &entry : *entries) visit(entry.urgency, entry.order, entry.item, entry.bytes - entry.written);
+  }
   // What has not been taken whole, in any order.
   std::vector<Item> Clear() {
     std::vector<Item> items;
@@ -79,12 +98,13 @@ class PacketQueue {
 
  private:
   struct Entry {
-    plan::Urgency urgency;
+    Urgency urgency;
     Order order;
     Bytes bytes, written;
     bool whole;
     Item item;
   };
+  Entry &Next() { return !begun_.empty() && !Overtakes() ? begun_.back() : queue_.front(); }
   // Whether the first of the queue goes before what was begun last.
   bool Overtakes() const {
     const Entry &begun = begun_.back();
@@ -99,6 +119,6 @@ class PacketQueue {
   std::vector<Entry> begun_;
 };
 
-}  // namespace commsched::runtime::core
+}  // namespace commsched::plan
 
-#endif  // COMMSCHED_RUNTIME_CORE_PACKET_QUEUE_H
+#endif  // COMMSCHED_PLAN_PACKET_QUEUE_H

@@ -5,14 +5,14 @@
 // says that a comes after b, and the front comes first. Entries go from place to place,
 // never by way of a copy: one that is read in wide words right after it was written in
 // short ones waits for the writes, which was a tenth of a simulation.
-#ifndef COMMSCHED_RUNTIME_BASE_HEAP_H
-#define COMMSCHED_RUNTIME_BASE_HEAP_H
+#ifndef COMMSCHED_PLAN_HEAP_H
+#define COMMSCHED_PLAN_HEAP_H
 
 #include <cstddef>
 #include <utility>
 #include <vector>
 
-namespace commsched::runtime {
+namespace commsched::plan {
 
 // The last entry is new.
 template <typename T, typename After>
@@ -39,6 +39,6 @@ void PopHeap(std::vector<T> &heap, After after) {
   heap.pop_back();
 }
 
-}  // namespace commsched::runtime
+}  // namespace commsched::plan
 
-#endif  // COMMSCHED_RUNTIME_BASE_HEAP_H
+#endif  // COMMSCHED_PLAN_HEAP_H
