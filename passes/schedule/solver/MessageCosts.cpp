@@ -12,7 +12,7 @@ namespace commsched::schedule {
 
 namespace {
 
-/// Kinds that are looked at by themselves; those with most bytes.
+/// Kinds that are looked at by themselves, and pairs of links; those with most bytes.
 constexpr size_t kMaxKinds = 4;
 /// Communications that are looked at per step, about.
 constexpr size_t kMaxVisits = size_t{1} << 18;
@@ -110,8 +110,8 @@ MessageCosts::MessageCosts(const Problem &problem,
     if (bytes.size() > 1)
       for (unsigned link = 0; link < problem.links.size(); ++link)
         addLink(problem, link, kind, unit);
-    addPairs(problem, kind, unit);
   }
+  addPairs(problem, unit);
   // Ops that are the first to need something; evenly spread, if too many.
   std::vector<unsigned> positions;
   for (const Need &need : needs)
@@ -157,36 +157,50 @@ void MessageCosts::addLink(const Problem &problem, unsigned link,
     groups.push_back(std::move(group));
 }
 
-/// Two stages in turn on two links.
-void MessageCosts::addPairs(const Problem &problem, unsigned kind, Time unit) {
-  const std::vector<Stage> *stages = nullptr;
-  for (const Communication &communication : problem.communications)
-    if (communication.kind == kind)
-      stages = &communication.stages;
-  Time head = 0;
-  for (size_t first = 0; first + 1 < stages->size(); ++first) {
-    const Stage &a = (*stages)[first], &b = (*stages)[first + 1];
-    if (a.link != b.link) {
-      Group group;
-      group.two = true;
-      group.overhead = std::min(a.overhead, b.overhead) * unit;
-      group.tail = a.latency + b.latency;
-      for (size_t i = first + 2; i < stages->size(); ++i)
-        group.tail += (*stages)[i].overhead + (*stages)[i].latency;
-      group.tail *= unit;
-      group.visits.resize(problem.communications.size());
-      for (size_t i = 0; i < problem.communications.size(); ++i) {
-        const Communication &communication = problem.communications[i];
-        if (communication.kind != kind)
-          continue;
-        Time work = std::min(workOf(problem, communication.stages[first], unit),
-                             workOf(problem, communication.stages[first + 1], unit));
-        group.visits[i] = {head, work, communication.divisible ? 0 : work};
+/// Two stages in turn on two links: all communications that go so, whatever their kinds. That messages are of one kind
+/// each makes them more, never fewer.
+void MessageCosts::addPairs(const Problem &problem, Time unit) {
+  struct Pair {
+    Group group;
+    __int128 work = 0;
+  };
+  std::map<std::pair<unsigned, unsigned>, Pair> pairs; // by the links
+  for (size_t i = 0; i < problem.communications.size(); ++i) {
+    const Communication &communication = problem.communications[i];
+    const std::vector<Stage> &stages = communication.stages;
+    Time head = 0, tail = 0;
+    for (const Stage &stage : stages)
+      tail += stage.overhead + stage.latency;
+    for (size_t first = 0; first + 1 < stages.size(); ++first) {
+      const Stage &a = stages[first], &b = stages[first + 1];
+      // From the first of them to the end; what a message occupies links for is counted with them.
+      const Time behind = tail - a.overhead - b.overhead;
+      tail -= a.overhead + a.latency;
+      if (a.link != b.link) {
+        auto [known, isNew] = pairs.try_emplace({a.link, b.link});
+        Group &group = known->second.group;
+        if (isNew) {
+          group.two = true;
+          group.overhead = group.tail = INT64_MAX;
+          group.visits.resize(problem.communications.size());
+        }
+        if (group.visits[i].work < 0) {
+          Time work = std::min(workOf(problem, a, unit), workOf(problem, b, unit));
+          group.visits[i] = {head, work, communication.divisible ? 0 : work};
+          group.overhead = std::min(group.overhead, std::min(a.overhead, b.overhead) * unit);
+          group.tail = std::min(group.tail, behind * unit);
+          known->second.work += work;
+        }
       }
-      groups.push_back(std::move(group));
+      head += (a.overhead + a.latency) * unit;
     }
-    head += (a.overhead + a.latency) * unit;
   }
+  std::vector<Pair *> most;
+  for (auto &[links, pair] : pairs)
+    most.push_back(&pair);
+  std::stable_sort(most.begin(), most.end(), [](const Pair *a, const Pair *b) { return a->work > b->work; });
+  for (size_t i = 0; i < std::min(most.size(), kMaxKinds); ++i)
+    groups.push_back(std::move(most[i]->group));
 }
 
 Time MessageCosts::earliest(uint64_t step, unsigned position,

@@ -72,7 +72,7 @@ private:
   };
   void addLink(const Problem &problem, unsigned link, std::optional<unsigned> kind,
                Time unit);
-  void addPairs(const Problem &problem, unsigned kind, Time unit);
+  void addPairs(const Problem &problem, Time unit);
 
   std::vector<Need> needs;
   std::vector<Group> groups;
