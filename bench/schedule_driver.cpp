@@ -49,7 +49,7 @@ void judgePolicies(const schedule::Problem &problem, const schedule::Applied &ap
     schedule::Schedule schedule = baseline.make(view);
     if (applied)
       schedule = applied(std::move(schedule));
-    double period = schedule::evaluateAsRun(problem, schedule).period;
+    double period = schedule::evaluate(problem, schedule).period;
     if (period < schedule::kNever)
       std::printf("%s\"%s\": %.3f", separator, baseline.name, period);
     separator = ", ";
@@ -60,7 +60,7 @@ void judgePolicies(const schedule::Problem &problem, const schedule::Applied &ap
 /// {"period": ..., ...} of one problem, without the last brace.
 void judge(const schedule::Problem &problem, const schedule::Schedule &applied,
            bool alone) {
-  schedule::Evaluation evaluation = schedule::evaluateAsRun(problem, applied);
+  schedule::Evaluation evaluation = schedule::evaluate(problem, applied);
   schedule::Bound bound = schedule::boundOfOrder(problem, applied.order);
   std::printf(
       "{\"period\": %.3f, \"settled\": %s, \"bound\": %.3f, \"why\": \"%s\", "

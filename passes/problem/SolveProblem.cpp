@@ -81,8 +81,6 @@ struct SolveProblem : commsched::impl::SolveProblemBase<SolveProblem>,
         name += "+" + std::to_string(message.pieces.size() - 1);
       kept.messages.push_back(std::move(name));
     }
-    // What is written is in order, as it is verified.
-    kept.solution.evaluation = schedule::evaluateAsRun(problem, solution.schedule);
     steps.push_back(std::move(kept));
   }
 

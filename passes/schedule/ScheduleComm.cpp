@@ -298,7 +298,7 @@ private:
     if (policy == schedule::kSolver)
       solution.schedule = pushInTurn(problem, std::move(solution.schedule));
     solution.evaluation =
-        schedule::evaluateAsRun(problem.problem, asWritten(problem, solution.schedule));
+        schedule::evaluate(problem.problem, asWritten(problem, solution.schedule));
     if (!(solution.evaluation.period < 1e18))
       return "the step takes too long to be counted in nanoseconds";
     remarkSchedule(problem, step, solution, policy, cluster.whatBoundsAssume());

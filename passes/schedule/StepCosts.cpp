@@ -65,11 +65,10 @@ StepCosts::StepCosts(const StepCommunications &step, cs::ClusterOp cluster,
       latency(cluster.getInter().getLatencyNs()),
       avoidableOverhead(overhead - cluster.leastOverhead()),
       avoidableLatency(latency - cluster.leastLatency()) {
-  // A trainer's link carries its own bytes to all servers, a server's those of all
-  // trainers to it. Only one of them is looked at: where that of a server is hardly
-  // busier, the trainer's, as that is shared with what goes to the other servers. So the
-  // bound is the trainer's, which holds.
-  constexpr int64_t kHardly = 100; // a hundredth
+  // A trainer's link carries its own bytes to all servers, a server's those of all trainers to it. Only one of them
+  // is looked at, the busier one. With as many trainers as servers that is a server's, whatever is on the way: where a
+  // trainer's is busy for as long in a step, it is while it sends to all servers, and a block is there when all
+  // trainers' are. The bound is that of the link that is looked at, which holds.
   int64_t total = 0;
   llvm::MapVector<Operation *, int64_t> loads;
   for (Operation *op : step.all())
@@ -80,8 +79,10 @@ StepCosts::StepCosts(const StepCommunications &step, cs::ClusterOp cluster,
       loads[step.serverOf(op)] += bytes;
     }
   sentBytes = total;
+  servers = static_cast<int64_t>(loads.size());
+  const bool all = ranks > 1 && ranks >= servers;
   for (auto [server, bytes] : loads)
-    if (static_cast<__int128>(bytes) * ranks > static_cast<__int128>(total) + total / kHardly)
+    if (all || static_cast<__int128>(bytes) * ranks > total)
       narrow.insert(server);
   findBusiest();
   if (algorithm == NcclLink::kName)
@@ -145,7 +146,13 @@ unsigned StepCosts::linkOf(schedule::Problem &problem, StringRef name) {
         plan::PacketBytes(schedule::transferTime(link, plan::kLargePacket)));
     link.aheadBytes = plan::kSocketBytes;
   }
-  link.byConnection = name != kInter && name != NcclLink::kName; // to servers
+  if (name != kInter && name != NcclLink::kName) { // to servers
+    link.byConnection = true;
+    const int64_t each = name == "up" || name == "down" ? 1 : ranks; // connections that a message goes through
+    link.packetBytes = each * static_cast<int64_t>(plan::ServerPacketBytes(
+                                  schedule::transferTime(link, plan::kLargePacket), std::max(ranks, servers)));
+    link.aheadBytes = each * static_cast<int64_t>(plan::kSocketBytes);
+  }
   // With one device schedules that are judged in order take what they are said to, in the
   // median to 0.1 %.
   if (name == kInter && cluster.getDevices() > 1 && halves(algorithm, ranks))

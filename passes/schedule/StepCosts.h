@@ -64,6 +64,7 @@ private:
   int64_t busiest = 0; // rank
   schedule::Time overhead, latency, avoidableOverhead, avoidableLatency;
   int64_t sends = 0, sentBytes = 0; ///< of a trainer, to servers
+  int64_t servers = 0;              ///< that get something
   llvm::StringMap<unsigned> links;
   std::optional<NcclLink> nccl; ///< algorithm=nccl
   /// Servers whose link takes longer than a trainer's.

@@ -45,7 +45,7 @@ cs.problem @link {
 // -----
 
 cs.problem @packets {
-  // expected-error @below {{cs.packet_bytes must be an i64 of 0 to 1048576, got: 64 : i32}}
+  // expected-error @below {{cs.packet_bytes must be an i64 of 0 to 1099511627776, got: 64 : i32}}
   %l = cs.problem.link "l" bytes_per_second 1 {cs.packet_bytes = 64 : i32}
   %a = cs.problem.compute "a" ns 1
 }
@@ -53,7 +53,7 @@ cs.problem @packets {
 // -----
 
 cs.problem @packets {
-  // expected-error @below {{cs.ahead_bytes must be an i64 of 0 to 1048576, got: -1 : i64}}
+  // expected-error @below {{cs.ahead_bytes must be an i64 of 0 to 1099511627776, got: -1 : i64}}
   %l = cs.problem.link "l" bytes_per_second 1 {cs.packet_bytes = 64, cs.ahead_bytes = -1}
   %a = cs.problem.compute "a" ns 1
 }

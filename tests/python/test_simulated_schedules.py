@@ -18,7 +18,7 @@ RUNS = 4  # random steps by each policy
 NEAR, WAITS = 0.002, 3  # of a step; and packets that something urgent waits for once more or less
 # Of a step: where a node's one device copies; where copies between devices are beside those; in line.
 COPIED, BESIDE, IN_LINE = 0.1, 0.25, 0.5
-SERVED, UNSLICED = 0.1, 0.4  # with servers; where a whole tensor holds up its server's link and a trainer's, of which the problem has one
+SERVED, UNSLICED = 0.05, 0.4  # with servers; where a whole tensor holds up its server's link and a trainer's, of which the problem has one
 SOCKET = 128 << 10
 CLOCK = 1e-4  # of a step: the simulator's nanoseconds are rounded
 PACKETS = {1000: 64 << 10, 2000: 128 << 10, 5000: 1 << 20, 10000: 1 << 20, 25000: 1 << 20}  # by Mbit/s
@@ -141,8 +141,9 @@ def test_it_agrees_where_devices_have_memory_of_their_own(tmp_path, pipeline, co
 def test_it_agrees_with_servers(tmp_path, seed):
     """Whose connections share links, and which get a message and a request of every trainer."""
     rng = random.Random(f"served {seed}")
-    nodes, rate, policy = rng.choice([2, 3, 4, 8]), rng.choice([1000, 2000, 10000]), rng.choice(POLICIES)
+    nodes, rate, policy = rng.choice([2, 3, 4, 8, 16]), rng.choice([1000, 2000, 10000, 25000]), rng.choice(POLICIES)
     options = f"parameter-server schedule={policy} {drawn_options(rng, 'parameter-server', 1)}"
+    options = re.sub(r"servers=\d+", f"servers={rng.choice([1, 2, 3, 4, 8, 16])}", options)
     period, step, _ = predictions(tmp_path, random_profile(rng), cluster_of(nodes, rate, overhead=rng.choice([1, 20000, 60000])), options)
     waits = WAITS * (SOCKET + PACKETS[rate]) * 8 / rate * 1e3
     assert abs(period - step) <= served(options) * step + waits, (options, period / step)

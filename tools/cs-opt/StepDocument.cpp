@@ -227,11 +227,11 @@ static report::WhatIf whatIf(std::string name, const Problem &problem,
   if (check(problem))
     return result;
   if (!verify(problem, schedule))
-    result.same = evaluateAsRun(problem, schedule).period;
+    result.same = evaluate(problem, schedule).period;
   SolverOptions options;
   options.buckets = step.buckets;
   Solution solved = runPolicy(problem, step.policy, options);
-  result.solved = evaluateAsRun(problem, solved.schedule).period;
+  result.solved = evaluate(problem, solved.schedule).period;
   result.bound = solved.bound.period;
   if (result.same >= kNever)
     result.same = 0;
@@ -283,19 +283,6 @@ static void addWhatIfs(report::Document &document, const ScheduledStep &step) {
   add("compute twice as fast", changed, schedule);
 }
 
-/// Those of policies as they are run, like that of the schedule.
-static std::vector<std::pair<std::string, double>>
-asRun(const Problem &problem, std::vector<std::pair<std::string, double>> periods) {
-  if (!hasConnections(problem))
-    return periods;
-  View view(problem, programOrder(problem));
-  for (auto &[name, period] : periods)
-    for (const Baseline &baseline : baselines())
-      if (name == baseline.name)
-        period = evaluateAsRun(problem, baseline.make(view)).period;
-  return periods;
-}
-
 static void addPeriods(report::Document &document, const ScheduledStep &step) {
   const Solution &solution = step.solution;
   using report::Period;
@@ -311,9 +298,9 @@ static void addPeriods(report::Document &document, const ScheduledStep &step) {
     Solution solved = runPolicy(step.problem, "solver");
     baselines = solved.baselines;
     document.periods.push_back(
-        {"solver", Period::baseline, evaluateAsRun(step.problem, solved.schedule).period, ""});
+        {"solver", Period::baseline, evaluate(step.problem, solved.schedule).period, ""});
   }
-  for (const auto &[name, period] : asRun(step.problem, std::move(baselines)))
+  for (const auto &[name, period] : baselines)
     if (period < kNever && name != step.policy)
       document.periods.push_back({name, Period::baseline, period, ""});
 }

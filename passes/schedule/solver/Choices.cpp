@@ -34,7 +34,7 @@ double Search::offerAsIs(Schedule schedule) {
   for (const Message &message : schedule.messages)
     stages += message.priorities.size();
   left -= static_cast<int64_t>(stages + sizeOf(problem));
-  Evaluation result = evaluate(problem, schedule);
+  Evaluation result = run.evaluate(schedule);
   double period = result.period;
   // A period that is only an average must be clearly better.
   if (any && !(period < bestPeriod))

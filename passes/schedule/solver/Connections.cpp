@@ -3,6 +3,7 @@
 
 #include "passes/schedule/solver/Connections.h"
 
+#include "passes/schedule/solver/Execution.h"
 #include "plan/packets.h"
 
 #include <algorithm>
@@ -19,16 +20,13 @@ static Time partOf(Time whole, unsigned round, unsigned rounds) {
   return whole * (round + 1) / rounds - whole * round / rounds;
 }
 
-/// In which nothing is overtaken: longer than a step.
-static int64_t packetOfAll(const Link &link) {
-  __int128 bytes = static_cast<__int128>(kMaxStepTime) * link.bytesPerSecond / 1'000'000'000 + 1;
-  return static_cast<int64_t>(std::min<__int128>(bytes, INT64_MAX));
-}
-
 static bool hasSeveral(const Link &link) { return link.peers > 1 || link.byConnection; }
 
-static int64_t packetBytesOf(const Link &link) {
-  return static_cast<int64_t>(plan::PacketBytes(transferTime(link, plan::kLargePacket)));
+/// As a connection between ranks has them.
+static Link withPackets(Link link) {
+  link.packetBytes = static_cast<int64_t>(plan::PacketBytes(transferTime(link, plan::kLargePacket)));
+  link.aheadBytes = plan::kSocketBytes;
+  return link;
 }
 
 /// Splits the links of one problem.
@@ -54,31 +52,32 @@ public:
       }
       own.insert(own.end(), stages.size() - before, i);
     }
+    // Of what a server sends all is there at once.
+    const bool whole = to.given[communication.stages.back().link].byConnection;
     communication.stages = std::move(stages);
-    communication.tail = std::min(communication.tail, communication.stages.back().bytes);
+    communication.tail = whole ? 0 : std::min(communication.tail, communication.stages.back().bytes);
   }
 
 private:
+  using Sends = Sharing::Sends;
+
   /// That of one connection, and of what goes there or comes back, on its own of the given link.
-  unsigned linkOf(unsigned link, unsigned connection, bool back, int64_t packetBytes, int64_t aheadBytes) {
-    auto [known, isNew] = links.try_emplace({link, connection, back}, static_cast<unsigned>(to.problem.links.size()));
+  unsigned linkOf(unsigned given, unsigned connection, Link link, Sends sends) {
+    auto [known, isNew] = links.try_emplace({given, connection, sends}, static_cast<unsigned>(to.problem.links.size()));
     if (isNew) {
-      Link one = to.given[link];
-      one.packetBytes = packetBytes;
-      one.aheadBytes = aheadBytes;
-      one.peers = 1;
-      one.byConnection = false;
-      to.problem.links.push_back(one);
-      to.media.push_back(link);
+      link.peers = 1;
+      link.byConnection = false;
+      to.problem.links.push_back(std::move(link));
+      to.sharing.media.push_back(given);
+      to.sharing.sends.push_back(sends);
     }
     return known->second;
   }
 
-  /// A push is not overtaken on its connection, what comes back is by packets.
   Stage onConnection(Stage stage, unsigned server, bool comesBack) {
     const Link &link = to.given[stage.link];
-    stage.link = comesBack ? linkOf(stage.link, server, 1, packetBytesOf(link), plan::kSocketBytes)
-                           : linkOf(stage.link, server, 0, packetOfAll(link), 0);
+    stage.link = linkOf(stage.link, server, link.packetBytes ? link : withPackets(link),
+                        comesBack ? Sends::parts : Sends::pushes);
     return stage;
   }
 
@@ -94,8 +93,7 @@ private:
     for (unsigned round = 0; round < rounds; ++round) {
       Stage one = stage;
       unsigned peer = doubles ? rounds - 1 - round : round;
-      one.link = rounds > 1 ? linkOf(stage.link, peer, 0, packetBytesOf(link), plan::kSocketBytes)
-                            : linkOf(stage.link, peer, 0, link.packetBytes, link.aheadBytes);
+      one.link = linkOf(stage.link, peer, rounds > 1 ? withPackets(link) : link, Sends::messages);
       one.bytes = before(round + 1) - before(round);
       one.overhead = partOf(stage.overhead, round, rounds);
       one.latency = partOf(stage.latency, round, rounds);
@@ -106,7 +104,7 @@ private:
   }
 
   Connections &to;
-  std::map<std::tuple<unsigned, unsigned, bool>, unsigned> links; ///< by given link, connection, and whether back
+  std::map<std::tuple<unsigned, unsigned, Sends>, unsigned> links; ///< by given link, connection, and what it sends
 };
 
 Connections::Connections(const Problem &problem) : problem(problem), given(problem.links) {
@@ -118,9 +116,9 @@ Connections::Connections(const Problem &problem) : problem(problem), given(probl
     splitter.split(communication);
 }
 
-Evaluation Connections::evaluate(const Schedule &schedule) const {
+Evaluation Connections::evaluate(const Schedule &schedule, unsigned maxSteps) const {
   if (!any())
-    return schedule::evaluate(problem, schedule);
+    return runSteps(problem, schedule, maxSteps);
   Schedule other = schedule;
   for (Message &message : other.messages) {
     std::vector<int64_t> priorities;
@@ -129,7 +127,7 @@ Evaluation Connections::evaluate(const Schedule &schedule) const {
     message.priorities = std::move(priorities);
   }
   other.credit.clear();
-  for (unsigned medium : media) {
+  for (unsigned medium : sharing.media) {
     const Link &link = given[medium];
     int64_t credit = link.byConnection ? kNoLimit : schedule.credit[medium];
     // In bytes of the round that a message is in.
@@ -137,15 +135,15 @@ Evaluation Connections::evaluate(const Schedule &schedule) const {
       credit = std::max<int64_t>(1, credit / link.peers + (credit % link.peers != 0));
     other.credit.push_back(credit);
   }
-  return schedule::evaluate(problem, other, kSteps, media);
+  return runSteps(problem, other, std::min(maxSteps, kSteps), sharing);
 }
 
 bool hasConnections(const Problem &problem) {
   return std::any_of(problem.links.begin(), problem.links.end(), hasSeveral);
 }
 
-Evaluation evaluateAsRun(const Problem &problem, const Schedule &schedule) {
-  return Connections(problem).evaluate(schedule);
+Evaluation evaluate(const Problem &problem, const Schedule &schedule, unsigned maxSteps) {
+  return hasConnections(problem) ? Connections(problem).evaluate(schedule, maxSteps) : runSteps(problem, schedule, maxSteps);
 }
 
 } // namespace commsched::schedule

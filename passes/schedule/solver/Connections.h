@@ -7,7 +7,7 @@
 #ifndef COMMSCHED_PASSES_SCHEDULE_SOLVER_CONNECTIONS_H
 #define COMMSCHED_PASSES_SCHEDULE_SOLVER_CONNECTIONS_H
 
-#include "passes/schedule/solver/Schedule.h"
+#include "passes/schedule/solver/Execution.h"
 
 namespace commsched::schedule {
 
@@ -17,28 +17,25 @@ class Connections {
 public:
   explicit Connections(const Problem &given);
 
-  /// Of a schedule of the given problem. The same as schedule::evaluate() where no link has several.
-  Evaluation evaluate(const Schedule &schedule) const;
+  /// schedule::evaluate() of the given problem, for many schedules of it.
+  Evaluation evaluate(const Schedule &schedule, unsigned maxSteps = 64) const;
 
-  bool any() const { return !media.empty(); }
+  bool any() const { return !sharing.media.empty(); }
 
 private:
   class Splitter;
 
   Problem problem;
   std::vector<Link> given;                    ///< links of the given problem
-  std::vector<unsigned> media;                ///< by link: the given one; empty: none has several connections
+  Sharing sharing;                            ///< media are the given links; empty: none has several connections
   std::vector<std::vector<unsigned>> stageOf; ///< by communication and stage: the given one
 };
 
 /// Of a period as it is run, what rounding of shared times may make of it.
 inline constexpr double kRoundedAsRun = 1e-7;
 
-/// Whether links have several: a schedule is another one as it is run.
+/// Whether links have several.
 bool hasConnections(const Problem &problem);
-
-/// As it is run: of Connections, where there are several.
-Evaluation evaluateAsRun(const Problem &problem, const Schedule &schedule);
 
 } // namespace commsched::schedule
 

@@ -14,22 +14,21 @@ namespace {
 
 /// An execution that has run until its steps repeat, or long enough.
 struct Repeating {
-  const std::vector<unsigned> media;
   Execution execution;
   Evaluation evaluation;
   std::vector<Time> ends; ///< of all steps
   size_t from = 0;        ///< step from which on they repeat
 
   Repeating(const Problem &problem, const Schedule &schedule, unsigned maxSteps,
-            const std::vector<unsigned> &media = {}, Timeline *timeline = nullptr);
+            const Sharing &sharing, Timeline *timeline = nullptr);
 
 private:
   bool run(unsigned maxSteps);
 };
 
 Repeating::Repeating(const Problem &problem, const Schedule &schedule, unsigned maxSteps,
-                     const std::vector<unsigned> &media, Timeline *timeline)
-    : media(media), execution(problem, schedule, this->media, timeline) {
+                     const Sharing &sharing, Timeline *timeline)
+    : execution(problem, schedule, sharing, timeline) {
   evaluation.exposed.resize(problem.communications.size());
   if (!run(std::max(maxSteps, 2u))) { // something waits for itself
     evaluation.period = kNever;
@@ -80,7 +79,13 @@ Timeline traceSchedule(const Problem &problem, const Schedule &schedule,
   if (takesTooLong(problem, schedule))
     return {};
   Timeline result;
-  Repeating repeating(problem, schedule, maxSteps, {}, &result);
+  // In order, whatever links have several connections.
+  Problem inOrder = problem;
+  for (Link &link : inOrder.links)
+    if (link.byConnection)
+      link.packetBytes = link.aheadBytes = 0;
+  const Sharing none;
+  Repeating repeating(inOrder, schedule, maxSteps, none, &result);
   if (repeating.evaluation.period >= kNever)
     return {};
   result.settled = repeating.evaluation.settled;
@@ -100,8 +105,7 @@ Timeline traceSchedule(const Problem &problem, const Schedule &schedule,
   return result;
 }
 
-Evaluation evaluate(const Problem &problem, const Schedule &schedule,
-                    unsigned maxSteps, const std::vector<unsigned> &media) {
+Evaluation runSteps(const Problem &problem, const Schedule &schedule, unsigned maxSteps, const Sharing &sharing) {
   if (takesTooLong(problem, schedule)) {
     Evaluation never;
     never.period = kNever;
@@ -109,7 +113,7 @@ Evaluation evaluate(const Problem &problem, const Schedule &schedule,
     never.settled = false;
     return never;
   }
-  return std::move(Repeating(problem, schedule, maxSteps, media).evaluation);
+  return std::move(Repeating(problem, schedule, maxSteps, sharing).evaluation);
 }
 
 } // namespace commsched::schedule

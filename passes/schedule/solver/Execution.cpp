@@ -25,7 +25,7 @@ const std::vector<T> &contents(const std::priority_queue<T> &queue) {
 } // namespace
 
 Execution::Execution(const Problem &problem, const Schedule &schedule,
-                     const std::vector<unsigned> &media, Timeline *timeline)
+                     const Sharing &sharing, Timeline *timeline)
     : problem(problem), schedule(schedule),
       opUsers(problem.ops.size(),
               [&](auto add) {
@@ -41,13 +41,16 @@ Execution::Execution(const Problem &problem, const Schedule &schedule,
                             problem.communications[piece.communication].producers)
                          add(producer, i);
                  }),
-      links(problem.links.size()), media(media),
-      busyLinks(media.empty() ? 0 : 1 + *std::max_element(media.begin(), media.end())),
+      links(problem.links.size()), connections(links.size()), isTouched(links.size()), sharing(sharing),
+      shared(sharing.media.empty() ? links.size() : 1 + *std::max_element(sharing.media.begin(), sharing.media.end())),
       streams(problem.streams), timeline(timeline) {
   for (const Link &link : problem.links) {
     packets.push_back(transferTime(link, link.packetBytes));
     ahead.push_back(transferTime(link, link.aheadBytes));
   }
+  for (size_t i = 0; i < sharing.sends.size(); ++i)
+    if (sharing.sends[i] != Sharing::Sends::messages)
+      connections[i].emplace(packets[i], ahead[i], sharing.sends[i] == Sharing::Sends::pushes);
   first.opWaits.resize(problem.ops.size());
   first.messageWaits.resize(schedule.messages.size());
   first.communicationWaits.resize(problem.communications.size());
@@ -154,16 +157,26 @@ void Execution::enqueue(uint64_t step, unsigned message, unsigned stage) {
   size_t index = stageBegin[message] + stage;
   if (timeline)
     ready[2 * index + step % 2] = current;
-  links[stagesOf(message)[stage].link].queue.push({{schedule.messages[message].priorities[stage], step},
-                                                   bytesBefore.empty() ? 0 : bytesBefore[index],
-                                                   message,
-                                                   stage});
+  const Stage &own = stagesOf(message)[stage];
+  const plan::Urgency urgency{schedule.messages[message].priorities[stage], step};
+  touch(own.link);
+  if (std::optional<ConnectionLink> &connection = connections[own.link]) {
+    Medium &medium = shared[mediumOf(own.link)];
+    count(medium);
+    connection->push(urgency, {message, stage, step, own.overhead},
+                     transferTime(problem.links[own.link], bytesOf(message, stage)), medium.clock);
+    return;
+  }
+  links[own.link].queue.push({urgency, bytesBefore.empty() ? 0 : bytesBefore[index], message, stage});
 }
 
 void Execution::freeCredit(unsigned message, unsigned stage) {
-  LinkState &link = links[stagesOf(message)[stage].link];
-  link.bytes -= bytesOf(message, stage);
-  --link.messages;
+  unsigned link = stagesOf(message)[stage].link;
+  if (connections[link])
+    return;
+  links[link].bytes -= bytesOf(message, stage);
+  --links[link].messages;
+  touch(link);
 }
 
 void Execution::endMessage(uint64_t step, unsigned message, unsigned stage) {
@@ -261,6 +274,10 @@ std::vector<int64_t> Execution::state() {
     state.push_back(stream.busy);
   }
   for (unsigned i = 0; i < links.size(); ++i) {
+    if (connections[i]) {
+      connections[i]->describe(clockOf(i), complete, [&](int64_t number) { state.push_back(number); });
+      continue;
+    }
     const LinkState &link = links[i];
     state.push_back(std::max<Time>(link.free - current, 0));
     std::vector<Waiting> queue = contents(link.queue);
@@ -319,7 +336,7 @@ bool Execution::advance() {
     else if (event.kind == kPiece)
       endPiece(event.step, event.index);
     else if (event.kind == kLink)
-      links[event.index].looks == event.step ? look(event.index) : void();
+      shared[event.index].events == event.step ? lookAll(event.index) : void();
     else if (event.kind % 2)
       endMessage(event.step, event.index, event.kind / 2);
     else

@@ -8,16 +8,29 @@
 #ifndef COMMSCHED_PASSES_SCHEDULE_SOLVER_EXECUTION_H
 #define COMMSCHED_PASSES_SCHEDULE_SOLVER_EXECUTION_H
 
+#include "passes/schedule/solver/ConnectionLink.h"
 #include "passes/schedule/solver/OpStream.h"
 #include "passes/schedule/solver/Timeline.h"
 #include "plan/urgency.h"
 
+#include <optional>
 #include <queue>
 #include <tuple>
 
 namespace commsched::schedule {
 
-/// Both arguments, and the timeline, must outlive it; verify() finds nothing in the schedule.
+/// Of a problem whose links have one connection each.
+struct Sharing {
+  enum class Sends {
+    messages, ///< as Link says
+    pushes,   ///< ConnectionLink, of what is of no use before all of it is there
+    parts     ///< ConnectionLink
+  };
+  std::vector<Sends> sends;    ///< by link; empty: messages
+  std::vector<unsigned> media; ///< by link: that of which it has an equal part while it sends; empty: each has its own
+};
+
+/// The arguments must outlive it; verify() finds nothing in the schedule.
 class Execution {
 public:
   /// A stream stood still, for nothing but a communication.
@@ -27,8 +40,8 @@ public:
     Time time;
   };
 
-  /// Everything is recorded in the timeline, if there is one. `media`, where it is not empty, must outlive it too.
-  Execution(const Problem &problem, const Schedule &schedule, const std::vector<unsigned> &media,
+  /// Everything is recorded in the timeline, if there is one, but what a ConnectionLink sends.
+  Execution(const Problem &problem, const Schedule &schedule, const Sharing &sharing,
             Timeline *timeline = nullptr);
 
   /// Begins what can begin now; true if something of no duration did, which ends now too.
@@ -94,7 +107,7 @@ private:
     Time time;
     uint64_t step;
     /// 0: op ends; 1 + 2 stage: message is complete; 2 + 2 stage: its credit is free;
-    /// kPiece: a piece has arrived before its message; kLink: a link with packets has sent
+    /// kPiece: a piece has arrived before its message; kLink: of the links of a medium (index), one has sent
     /// what it is to send before it looks again, where `step` counts these.
     unsigned kind;
     unsigned index;
@@ -130,10 +143,32 @@ private:
     bool busy = false;
     Sending current;
     Time begun = 0;      ///< what was left of it when the link began to send it
-    Time counted = 0;    ///< `current.left` is as of then
+    Time ends = 0;       ///< when all of it is sent, by its medium's clock
     Time yields = 0;     ///< with so much left to a more urgent one; kNoTime: there is none
-    uint64_t looks = 0;  ///< events of it
+    uint64_t looks = 0;  ///< how often it has been told when to look again
     size_t transfer = 0; ///< in the timeline
+  };
+
+  /// What links share, or a link has to itself. Its clock says for how long one that has been busy all along
+  /// had the whole rate: of several that are, each has an equal part, so the clock is as many times slower
+  /// (virtual time, as in processor sharing), and what one is to do at a time of that clock stays there
+  /// whoever begins or ends.
+  struct Medium {
+    struct Look {
+      Time clock;
+      unsigned link;
+      uint64_t looks; ///< the link's; it has been told another time since if they differ
+      bool operator<(const Look &other) const {
+        return std::tie(clock, link, looks) > std::tie(other.clock, other.link, other.looks);
+      }
+    };
+    Time busy = 0;  ///< how many links are
+    Time clock = 0; ///< as of `counted`, which is less than `busy` nanoseconds ago
+    Time counted = 0;
+    std::priority_queue<Look> looks;
+    Time next = 0;       ///< of its event
+    uint64_t events = 0; ///< of which the last one counts; 0: none does
+    bool waits = false;
   };
 
   Step &at(uint64_t step) { return steps[step % 3]; }
@@ -151,18 +186,26 @@ private:
   bool sendByUrgency(unsigned link);
   void goOn(unsigned link);
   void setBusy(unsigned link, bool busy);
+  void count(Medium &medium);
+  void waitFor(unsigned medium);
+  void lookAll(unsigned medium);
   void look(unsigned link);
+  /// It may have something to send, or to give to what it sends.
+  void touch(unsigned link);
+  bool sendFrom(unsigned link);
   void sent(const Waiting &what);
   /// Of the packet of which bytes are taken now: how long those take that have been.
   Time pastPacket(unsigned link) const {
     return (links[link].begun - leftOf(link) + ahead[link]) % packets[link];
   }
-  /// Of what a busy link with packets sends, now.
-  Time leftOf(unsigned link) const {
-    return links[link].current.left - (current - links[link].counted) / sharersOf(link);
+  unsigned mediumOf(unsigned link) const { return sharing.media.empty() ? link : sharing.media[link]; }
+  /// Of its medium, now.
+  Time clockOf(unsigned link) const {
+    const Medium &medium = shared[mediumOf(link)];
+    return medium.busy ? medium.clock + (current - medium.counted) / medium.busy : medium.clock;
   }
-  /// How many links there are among which the rate of a busy link is divided.
-  Time sharersOf(unsigned link) const { return media.empty() ? 1 : busyLinks[media[link]]; }
+  /// Of what a busy link with packets sends, now.
+  Time leftOf(unsigned link) const { return links[link].ends - clockOf(link); }
   bool gateOpen(uint64_t step);
   void countBytesBefore();
 
@@ -209,8 +252,11 @@ private:
   Step first; ///< all that any step but the first waits for
   Step steps[3];
   std::vector<LinkState> links;
-  const std::vector<unsigned> &media; ///< by link, or empty
-  std::vector<Time> busyLinks;        ///< by medium
+  std::vector<std::optional<ConnectionLink>> connections; ///< by link
+  std::vector<unsigned> touched;                          ///< links
+  std::vector<bool> isTouched;                            ///< by link
+  const Sharing &sharing;
+  std::vector<Medium> shared; ///< by medium
   std::vector<OpStream> streams;
   std::priority_queue<Event> events;
   Time current = 0;
@@ -224,6 +270,9 @@ private:
   /// two before is complete then.
   std::vector<Time> ready;
 };
+
+/// evaluate() of a problem whose links have one connection each, whatever they say. Those that share a medium must have packets.
+Evaluation runSteps(const Problem &problem, const Schedule &schedule, unsigned maxSteps, const Sharing &sharing = {});
 
 } // namespace commsched::schedule
 

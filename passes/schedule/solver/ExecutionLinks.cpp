@@ -18,7 +18,13 @@ Time Execution::workOf(const Waiting &what) const {
 
 bool Execution::dispatch() {
   bool any = false;
-  for (unsigned i = 0; i < links.size(); ++i) {
+  std::sort(touched.begin(), touched.end());
+  for (unsigned i : touched) {
+    isTouched[i] = false;
+    if (connections[i]) {
+      any |= sendFrom(i);
+      continue;
+    }
     LinkState &link = links[i];
     while (!link.queue.empty()) {
       const Waiting &next = link.queue.top();
@@ -37,7 +43,14 @@ bool Execution::dispatch() {
     if (packets[i])
       any |= sendByUrgency(i);
   }
+  touched.clear();
   return any;
+}
+
+void Execution::touch(unsigned link) {
+  if (!isTouched[link])
+    touched.push_back(link);
+  isTouched[link] = true;
 }
 
 /// Behind all that the link has been given.
@@ -75,9 +88,9 @@ bool Execution::sendByUrgency(unsigned i) {
     link.current = link.given.top();
     link.given.pop();
     link.begun = link.current.left;
-    link.counted = current;
     link.yields = kNoTime;
     setBusy(i, true);
+    link.ends = shared[mediumOf(i)].clock + link.current.left;
     if (timeline) {
       const Waiting &what = link.current.what;
       Time &since = ready[2 * (stageBegin[what.message] + what.stage) + what.step() % 2];
@@ -97,36 +110,95 @@ void Execution::goOn(unsigned i) {
   const Sending &own = link.current;
   Time until = std::max<Time>(0, link.yields);
   if (const std::vector<Time> *leads = leadsIn(own.what); leads && own.there < leads->size())
-    until = std::min(own.left, std::max(until, (*leads)[own.there]));
-  Time end = link.counted + std::max<Time>(0, own.left - until) * sharersOf(i);
-  events.push({std::max(end, current), ++link.looks, kLink, i});
+    until = std::min(leftOf(i), std::max(until, (*leads)[own.there]));
+  unsigned medium = mediumOf(i);
+  shared[medium].looks.push({link.ends - until, i, ++link.looks});
+  waitFor(medium);
+}
+
+/// Brings its clock up to now, but for what is less than a nanosecond of it.
+void Execution::count(Medium &medium) {
+  if (medium.busy == 0) {
+    medium.counted = current;
+    return;
+  }
+  Time passed = (current - medium.counted) / medium.busy;
+  medium.clock += passed;
+  medium.counted += passed * medium.busy;
 }
 
 /// Begins or ends to send. Others on the medium get less of its rate from now on, or more.
 void Execution::setBusy(unsigned i, bool busy) {
-  if (media.empty()) {
-    links[i].busy = busy;
+  unsigned own = mediumOf(i);
+  Medium &medium = shared[own];
+  count(medium);
+  links[i].busy = busy;
+  Time before = medium.busy;
+  medium.busy += busy ? 1 : -1;
+  // The same part of a nanosecond.
+  medium.counted = before && medium.busy ? current - (current - medium.counted) * medium.busy / before : current;
+  if (!busy)
+    ++links[i].looks;
+  waitFor(own);
+}
+
+/// Has an event when the first of its links looks.
+void Execution::waitFor(unsigned index) {
+  Medium &medium = shared[index];
+  auto &looks = medium.looks;
+  while (!looks.empty() && looks.top().looks != links[looks.top().link].looks)
+    looks.pop();
+  if (looks.empty()) {
+    medium.waits = false;
+    ++medium.events;
     return;
   }
-  auto others = [&](auto visit) {
-    for (unsigned j = 0; j < links.size(); ++j)
-      if (j != i && media[j] == media[i] && links[j].busy)
-        visit(j);
-  };
-  others([&](unsigned j) {
-    links[j].current.left = leftOf(j);
-    links[j].counted = current;
-  });
-  links[i].busy = busy;
-  busyLinks[media[i]] += busy ? 1 : -1;
-  others([&](unsigned j) { goOn(j); });
+  Time at = std::max(current, medium.counted + std::max<Time>(0, looks.top().clock - medium.clock) * medium.busy);
+  if (medium.waits && medium.next == at)
+    return;
+  medium.waits = true;
+  medium.next = at;
+  events.push({at, ++medium.events, kLink, index});
+}
+
+void Execution::lookAll(unsigned index) {
+  Medium &medium = shared[index];
+  medium.waits = false;
+  count(medium);
+  while (!medium.looks.empty() && medium.looks.top().clock <= medium.clock) {
+    Medium::Look next = medium.looks.top();
+    medium.looks.pop();
+    if (next.looks == links[next.link].looks)
+      look(next.link);
+  }
+  waitFor(index);
+}
+
+/// What its socket takes now; then it looks again when the next thing happens.
+bool Execution::sendFrom(unsigned i) {
+  ConnectionLink &connection = *connections[i];
+  unsigned own = mediumOf(i);
+  count(shared[own]);
+  bool any = connection.take(shared[own].clock);
+  if (connection.sends() != links[i].busy)
+    setBusy(i, connection.sends());
+  if (connection.sends()) {
+    shared[own].looks.push({connection.next(), i, ++links[i].looks});
+    waitFor(own);
+  }
+  return any;
 }
 
 void Execution::look(unsigned i) {
+  if (connections[i]) {
+    connections[i]->deliver(shared[mediumOf(i)].clock, [&](const ConnectionLink::Item &item) {
+      sent({{0, item.step}, 0, item.message, item.stage});
+    });
+    return touch(i);
+  }
   LinkState &link = links[i];
   Sending &own = link.current;
   own.left = leftOf(i);
-  link.counted = current;
   // Pieces come in the order in which they are sent; the last one with its message.
   if (const std::vector<Time> *leads = leadsIn(own.what))
     for (; own.there < leads->size() && (*leads)[own.there] >= own.left && (*leads)[own.there];
@@ -136,6 +208,7 @@ void Execution::look(unsigned i) {
   if (own.left > std::max<Time>(0, link.yields))
     return goOn(i);
   setBusy(i, false);
+  touch(i);
   if (timeline) {
     Timeline::Transfer &transfer = timeline->transfers[link.transfer];
     transfer.sent = current;

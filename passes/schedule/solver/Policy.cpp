@@ -58,61 +58,6 @@ bool isPolicy(std::string_view name) {
   return name == kSolver || findBaseline(name);
 }
 
-/// With each message of one tensor in so many parts.
-static Schedule inFiner(const Problem &problem, const Schedule &schedule, int64_t parts) {
-  Schedule finer = schedule;
-  finer.messages.clear();
-  for (const Message &message : schedule.messages) {
-    const Piece &whole = message.pieces.front();
-    bool cuts = message.pieces.size() == 1 && problem.communications[whole.communication].divisible;
-    int64_t count = cuts ? std::min(parts, whole.end - whole.begin) : 1;
-    for (int64_t i = 0; i < count; ++i) {
-      Message &part = finer.messages.emplace_back(message);
-      if (count == 1)
-        break;
-      auto upTo = [&](int64_t n) {
-        return whole.begin + static_cast<int64_t>(static_cast<__int128>(whole.end - whole.begin) * n / count);
-      };
-      part.pieces.front().begin = upTo(i);
-      part.pieces.front().end = upTo(i + 1);
-    }
-  }
-  return finer;
-}
-
-/// What goes through connections at once is there at about the same time, if each message takes as many times longer:
-/// shorter ones are there sooner, which a search in order does not see. The fastest as it is run becomes the first. Returns
-/// the most that one may take.
-static double addForConnections(const Variations &variations, const Problem &problem, const Solution &solution,
-                                const Applied &applied, std::vector<Schedule> &schedules) {
-  constexpr size_t kMostMessages = 100'000;
-  for (int64_t parts : {2, 4, 8})
-    if (solution.schedule.messages.size() * parts <= kMostMessages)
-      schedules.push_back(inFiner(problem, solution.schedule, parts));
-  // The first may be the one that is taken.
-  if (applied)
-    for (Schedule &schedule : schedules)
-      schedule = applied(std::move(schedule));
-  double fastest = kNever, best = kNever;
-  size_t first = 0;
-  auto periodOf = [&](const Schedule &schedule) {
-    return verify(problem, schedule) ? kNever : variations.periodAsGiven(schedule);
-  };
-  const size_t own = schedules.size();
-  schedules.insert(schedules.end(), solution.rivals.begin(), solution.rivals.end());
-  for (size_t i = 0; i < schedules.size(); ++i) {
-    double period = periodOf(schedules[i]);
-    if (i >= own)
-      best = std::min(best, period);
-    if (period < fastest * (1 - kRoundedAsRun)) {
-      fastest = period;
-      first = i;
-    }
-  }
-  std::swap(schedules.front(), schedules[first]);
-  return std::min(fastest * kMostLonger, std::max(best, fastest) * (1 + kRoundedAsRun));
-}
-
 /// What is predicted to the nanosecond is not what will be. A schedule is wanted that is
 /// good with other costs too: it may take a thirtieth longer with those given, but not
 /// longer than any baseline. And a message costs processor time that no problem
@@ -132,19 +77,15 @@ static void settle(const Problem &problem, Solution &solution, int64_t effort,
     for (const auto &[name, period] : solution.baselines)
       if (period <= most)
         schedules.push_back(findBaseline(name)->make(view));
-  const bool connections = variations.haveConnections();
-  double mostAsRun = connections ? addForConnections(variations, problem, solution, applied, schedules) : most;
-  solution.schedule = mostRobust(view, variations, std::move(schedules), mostAsRun, effort,
+  solution.schedule = mostRobust(view, variations, std::move(schedules), most, effort,
                                  solution.evaluation, applied);
-  double period = variations.periodAsGiven(solution.schedule);
-  if (connections)
-    solution.evaluation = evaluate(problem, solution.schedule);
-  std::optional<double> ratio = variations.judge(solution.schedule, period, kNever);
+  std::optional<double> ratio =
+      variations.judge(solution.schedule, solution.evaluation.period, kNever);
   evaluation = solution.evaluation;
-  Schedule fewer = coarsen(view, solution.schedule, evaluation, std::max(most, evaluation.period), effort, applied);
-  double ofFewer = variations.periodAsGiven(fewer);
-  std::optional<double> other = variations.judge(fewer, ofFewer, *ratio);
-  if (other && *other <= *ratio && (!connections || ofFewer <= period)) {
+  Schedule fewer = coarsen(view, solution.schedule, evaluation,
+                           std::max(most, evaluation.period), effort, applied);
+  std::optional<double> other = variations.judge(fewer, evaluation.period, *ratio);
+  if (other && *other <= *ratio) {
     solution.schedule = std::move(fewer);
     solution.evaluation = std::move(evaluation);
   }

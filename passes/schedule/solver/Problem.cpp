@@ -15,8 +15,8 @@ using Error = std::optional<std::string>;
 /// Sums of bytes stay below this: of tensors, on links, and held by ops.
 constexpr int64_t kMaxStepBytes = int64_t{1} << 60;
 constexpr unsigned kMaxStreams = 4096;
-/// What takes less than kMaxStepTime on any link.
-constexpr int64_t kMaxPacketBytes = 1 << 20;
+/// A connection's, of as many nodes as send at once.
+constexpr int64_t kMaxPacketBytes = int64_t{1} << 40;
 static constexpr unsigned kMaxPeers = 30; // of 2^30 ranks
 
 std::string quoted(const char *what, const std::string &name, size_t index) {
@@ -186,6 +186,8 @@ std::optional<std::string> check(const Problem &problem) {
       if (bytes < 0 || bytes > kMaxPacketBytes)
         return quoted("link", link.name, i) + ": bytes of packets, and taken ahead, must be 0 to " +
                std::to_string(kMaxPacketBytes) + ", got: " + std::to_string(bytes);
+      else if (bytes / link.bytesPerSecond >= kMaxStepTime / 1'000'000'000)
+        return quoted("link", link.name, i) + ": packets take longer than can be counted";
     if (link.peers < 1 || link.peers > kMaxPeers)
       return quoted("link", link.name, i) + ": peers must be 1 to " + std::to_string(kMaxPeers) +
              ", got: " + std::to_string(link.peers);

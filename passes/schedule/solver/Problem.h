@@ -35,8 +35,8 @@ struct Link {
   /// the link (Connections.h). Schedules are searched for as if it had one.
   unsigned peers = 1;
   /// What goes through different connections (Communication::connection) is in no order, and shares the
-  /// link: of a communication's first such stage in the order in which it was given, of others in packets
-  /// (Connections.h). Schedules are searched for as if one queue ordered all of it.
+  /// link: of a communication's first such stage whole, the most urgent first, of others in packets of
+  /// `packetBytes` (Connections.h).
   bool byConnection = false;
   bool operator==(const Link &) const = default;
 };

@@ -25,11 +25,8 @@ public:
   /// `nominal`.
   std::optional<double> judge(const Schedule &schedule, double nominal,
                               double limit) const;
-  /// Whether a link has several connections.
-  bool haveConnections() const { return problems.front().any(); }
-  /// With the costs as given, as it is run.
+  /// With the costs as given.
   Evaluation evaluateAsGiven(const Schedule &schedule) const { return problems.front().evaluate(schedule); }
-  double periodAsGiven(const Schedule &schedule) const { return evaluateAsGiven(schedule).period; }
   /// How many schedules are simulated for one.
   size_t size() const { return problems.size(); }
 

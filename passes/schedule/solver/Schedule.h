@@ -84,10 +84,8 @@ std::optional<std::string> verify(const Problem &problem, const Schedule &schedu
 bool takesTooLong(const Problem &problem, const Schedule &schedule);
 
 /// Requires that verify() finds nothing, but that the step takes too long: then the
-/// period is kNever. Runs `maxSteps` steps at most. Links of one of `media` (by link; empty: none) have its rate
-/// together, equal parts of it while they send; they must have packets.
-Evaluation evaluate(const Problem &problem, const Schedule &schedule,
-                    unsigned maxSteps = 64, const std::vector<unsigned> &media = {});
+/// period is kNever. Runs `maxSteps` steps at most. Where links have several connections, these share them (Connections.h).
+Evaluation evaluate(const Problem &problem, const Schedule &schedule, unsigned maxSteps = 64);
 
 } // namespace commsched::schedule
 

@@ -7,6 +7,7 @@
 #ifndef COMMSCHED_PASSES_SCHEDULE_SOLVER_SEARCH_H
 #define COMMSCHED_PASSES_SCHEDULE_SOLVER_SEARCH_H
 
+#include "passes/schedule/solver/Connections.h"
 #include "passes/schedule/solver/Order.h"
 
 #include <tuple>
@@ -18,7 +19,7 @@ public:
   /// Stops below `target` (a period that none can beat), or when `effort` messages
   /// were simulated.
   Search(const Problem &problem, double target, int64_t effort, Applied applied = {})
-      : problem(problem), target(target), left(effort), applied(std::move(applied)) {}
+      : problem(problem), run(problem), target(target), left(effort), applied(std::move(applied)) {}
 
   /// Evaluates the schedule as it is when applied, keeps that if it is the best so far,
   /// and returns its period.
@@ -31,6 +32,7 @@ public:
   int64_t tries(size_t messages) const;
 
   const Problem &problem;
+  Connections run;
   double target;
   int64_t left;
   Applied applied;

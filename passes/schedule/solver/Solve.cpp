@@ -6,7 +6,6 @@
 
 #include "passes/schedule/solver/Solve.h"
 
-#include "passes/schedule/solver/Connections.h"
 #include "passes/schedule/solver/Partition.h"
 #include "passes/schedule/solver/Search.h"
 #include "passes/schedule/solver/baselines/Baselines.h"
@@ -56,7 +55,7 @@ Solution solve(const Problem &problem, const SolverOptions &options) {
       solution.baselines.emplace_back(baseline.name, period);
   }
   for (auto &[period, schedule] : rivals)
-    if (period <= search.bestPeriod * kNear || (period < kNever && hasConnections(problem)))
+    if (period <= search.bestPeriod * kNear)
       solution.rivals.push_back(std::move(schedule));
   search.left = effort;
   Choice choice;

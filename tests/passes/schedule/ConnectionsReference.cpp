@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 namespace commsched::schedule {
 namespace connections_reference {
@@ -29,12 +30,21 @@ struct Leg {
 struct Transfer {
   std::tuple<int64_t, unsigned, unsigned, unsigned> order; ///< priority, step, message, leg
   bool packets = false, urgent = false;
-  double left = 0; ///< ns on a link of its own
+  double left = 0;              ///< ns on a link of its own
+  double all = 0, overhead = 0; ///< to servers: `left` is of bytes only, and was `all`
   double bytes = 0, behind = 0;
   double sent = kEndless, complete = kEndless, credit = kEndless;
 };
 
+/// Of a connection with a server, given to its socket.
+struct Packet {
+  double left = 0;
+  std::vector<std::tuple<int64_t, unsigned, unsigned, unsigned>> ends;
+};
+
 struct Connection {
+  bool ofServer = false;
+  std::vector<Packet> wire;           ///< of a connection with a server: what is not sent
   std::vector<Transfer> queue, given; ///< of given ones, those whose credit is not free again, too
   std::optional<size_t> current;      ///< in `given`
   double begun = 0;                   ///< what was left of it then
@@ -91,7 +101,7 @@ private:
         Leg leg;
         leg.connection = {stage.link, faults.peersInOrder ? round : distance};
         leg.packets = rounds > 1 || (link.byConnection && (back || faults.pushesOvertaken));
-        leg.urgent = rounds > 1 || link.byConnection;
+        leg.urgent = rounds > 1;
         if (link.byConnection && !faults.oneConnection)
           leg.connection.second = 2 * first.connection + unsigned(back);
         leg.bytes = bytes * share;
@@ -142,7 +152,7 @@ private:
       if (any)
         continue; // all that ends now is counted before links choose
       for (auto &[name, connection] : connections)
-        any |= give(name.first, connection) | choose(connection);
+        any |= connection.ofServer ? takePacket(name.first, connection) : give(name.first, connection) | choose(connection);
     }
   }
 
@@ -220,14 +230,107 @@ private:
     transfer.packets = leg.packets;
     transfer.urgent = leg.urgent;
     transfer.bytes = leg.bytes;
-    transfer.left = leg.overhead + leg.bytes * 1e9 / double(problem.links[leg.connection.first].bytesPerSecond);
+    transfer.left = leg.bytes * 1e9 / double(problem.links[leg.connection.first].bytesPerSecond);
     transfer.behind = leg.behind;
-    connections[leg.connection].queue.push_back(transfer);
+    Connection &connection = connections[leg.connection];
+    connection.ofServer = problem.links[leg.connection.first].byConnection;
+    if (connection.ofServer) {
+      transfer.all = transfer.left;
+      transfer.overhead = leg.overhead;
+    } else {
+      transfer.left += leg.overhead;
+    }
+    connection.queue.push_back(transfer);
+  }
+
+  static double leftOn(const Connection &connection) {
+    double left = 0;
+    for (const Packet &packet : connection.wire)
+      left += packet.left;
+    return left;
+  }
+  double packetOf(unsigned link) const {
+    const Link &own = problem.links[link];
+    double ns = own.packetBytes ? std::ceil(double(own.packetBytes) * 1e9 / double(own.bytesPerSecond)) : packet;
+    return faults.overtakesAtOnce ? ns / 16 : ns;
+  }
+  double aheadOf(unsigned link) const {
+    const Link &own = problem.links[link];
+    return own.packetBytes ? std::ceil(double(own.aheadBytes) * 1e9 / double(own.bytesPerSecond)) : ahead;
+  }
+
+  /// What goes into a packet next: the most urgent; but what is of no use before all of it is there and has been begun
+  /// goes on, unless what is more urgent is shorter than its rest.
+  static std::vector<Transfer>::iterator nextPiece(std::vector<Transfer> &queue) {
+    auto most = [&](auto counts) {
+      auto best = queue.end();
+      for (auto it = queue.begin(); it != queue.end(); ++it)
+        if (counts(*it) && (best == queue.end() || it->order < best->order))
+          best = it;
+      return best;
+    };
+    auto best = most([](const Transfer &) { return true; });
+    auto begun = most([](const Transfer &t) { return !t.packets && t.left < t.all; });
+    return begun == queue.end() || best->all < begun->left ? best : begun;
+  }
+
+  /// The socket has no more than `ahead` to send, and takes the next packet.
+  bool takePacket(unsigned link, Connection &connection) {
+    std::vector<Transfer> &queue = connection.queue;
+    if (queue.empty() || (!connection.wire.empty() && leftOn(connection) > aheadOf(link) + kSame))
+      return false;
+    const double full = packetOf(link);
+    Packet next;
+    double taken = 0;
+    std::pair<int64_t, unsigned> urgency{};
+    for (bool first = true; !queue.empty() && taken < full - kSame; first = false) {
+      auto own = nextPiece(queue);
+      const std::pair<int64_t, unsigned> of{std::get<0>(own->order), std::get<1>(own->order)};
+      if (first)
+        urgency = of;
+      // A quarter of it, or twice what a socket has, is enough where what follows is less urgent.
+      const double enough = std::max(std::floor(full / 4), 2 * aheadOf(link));
+      const double room = of == urgency || faults.fullPackets || enough >= full ? full : std::max(0.0, enough - taken);
+      if (room <= kSame)
+        break;
+      if (own->left >= own->all - kSame)
+        next.left += std::exchange(own->overhead, 0);
+      const double size = std::min(own->left, room);
+      own->left -= size;
+      taken += size;
+      if (own->left > kSame)
+        continue;
+      if (faults.messagesAlone) {
+        next.left += taken;
+        taken = 0;
+        next.ends.push_back(own->order);
+        own->sent = now + leftOn(connection) + next.left;
+        own->complete = own->credit = own->sent + own->behind;
+      }
+      next.ends.push_back(own->order);
+      connection.given.push_back(*own);
+      queue.erase(own);
+    }
+    next.left += taken;
+    connection.wire.push_back(next);
+    return true;
+  }
+
+  void endPackets(Connection &connection, double at) {
+    while (!connection.wire.empty() && connection.wire.front().left <= kSame) {
+      for (const auto &order : connection.wire.front().ends)
+        for (Transfer &transfer : connection.given)
+          if (transfer.order == order && transfer.sent == kEndless) {
+            transfer.sent = at;
+            transfer.complete = transfer.credit = at + transfer.behind;
+          }
+      connection.wire.erase(connection.wire.begin());
+    }
   }
 
   double creditOf(unsigned link) const {
     const int64_t credit = schedule.credit[link];
-    if (credit == kNoLimit || (problem.links[link].byConnection && !faults.creditOfServers))
+    if (credit == kNoLimit)
       return kEndless;
     const unsigned peers = faults.wholeCredit ? 1 : problem.links[link].peers;
     return std::ceil(double(credit) / peers);
@@ -287,7 +390,7 @@ private:
       return 1;
     double busy = 0;
     for (const auto &[name, connection] : connections)
-      busy += name.first == link && connection.current.has_value();
+      busy += name.first == link && (connection.current.has_value() || !connection.wire.empty());
     return 1 / busy;
   }
 
@@ -308,15 +411,25 @@ private:
         at(transfer.complete);
         at(transfer.credit);
       }
-      if (!connection.current)
+      if (!connection.current && connection.wire.empty())
         continue;
       const double rate = rates.try_emplace(name.first, rateOf(name.first)).first->second;
+      if (connection.ofServer) {
+        next = std::min(next, now + connection.wire.front().left / rate);
+        if (double left = leftOn(connection) - aheadOf(name.first); !connection.queue.empty() && left > 0)
+          next = std::min(next, now + left / rate);
+        continue;
+      }
       const double left = connection.given[*connection.current].left - std::max(0.0, connection.until);
       next = std::min(next, now + std::max(0.0, left) / rate);
     }
     if (next == kEndless)
       return false;
     for (auto &[name, connection] : connections) {
+      if (!connection.wire.empty()) {
+        connection.wire.front().left -= (next - now) * rates.at(name.first);
+        endPackets(connection, next);
+      }
       if (!connection.current)
         continue;
       Transfer &own = connection.given[*connection.current];

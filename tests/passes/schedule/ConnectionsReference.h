@@ -19,15 +19,17 @@ struct ConnectionFaults {
   bool equalRounds = false;        ///< rounds have equal parts of the bytes
   bool wholeRate = false;          ///< each connection has all of the rate
   bool wholeCredit = false;        ///< and all of the credit
-  bool overtakesAtOnce = false;    ///< whatever packets have been taken
+  bool overtakesAtOnce = false;    ///< whatever packets have been taken; to servers, packets are a sixteenth as long
   bool latencyOfEachRound = false; ///< all of it, every time
   bool oneConnection = false;      ///< to all servers
   bool pushesOvertaken = false;    ///< by packets, as what comes back
-  bool creditOfServers = false;    ///< holds what goes to servers, and comes back
+  bool fullPackets = false;        ///< to servers: what is less urgent fills them
+  bool messagesAlone = false;      ///< likewise: a message is there before the rest of its packet
 };
 
 /// When all ops of each of the first `steps` steps are done, in ns; fewer if something waits for ever. Without tails and
-/// barriers. Links of several connections have packets of `packet` bytes, of which `ahead` are taken before they are sent.
+/// barriers. Links of several connections have packets of `packet` bytes, of which `ahead` are taken before they are sent, those
+/// to servers the link's own where it says so.
 std::vector<double> endsByConnections(const Problem &problem, const Schedule &schedule, unsigned steps, double packet,
                                       double ahead, const ConnectionFaults &faults = {});
 

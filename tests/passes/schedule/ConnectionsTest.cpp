@@ -147,6 +147,10 @@ std::optional<Drawn> draw(uint64_t seed, bool servers) {
     link.byConnection = servers;
     link.peers = link.byConnection ? 1 : 1 + unsigned(random() % 4);
     link.creditUntilSent = random() % 2;
+    if (servers && random() % 2) {
+      link.packetBytes = static_cast<int64_t>(1 + random() % (4 * plan::kLargePacket));
+      link.aheadBytes = static_cast<int64_t>(random() % (2 * plan::kLargePacket));
+    }
   }
   for (Op &op : d.problem.ops)
     op.duration = large(op.duration);
@@ -217,7 +221,7 @@ TEST_P(ReferenceOfConnections, TellsFaults) {
   unsigned compared = 0;
   std::vector<ConnectionFaults> faults = {{.wholeRate = true}, {.overtakesAtOnce = true}};
   if (GetParam())
-    faults.insert(faults.end(), {{.oneConnection = true}, {.pushesOvertaken = true}, {.creditOfServers = true}});
+    faults.insert(faults.end(), {{.oneConnection = true}, {.pushesOvertaken = true}, {.fullPackets = true}, {.messagesAlone = true}});
   else
     faults.insert(faults.end(), {{.peersInOrder = true}, {.equalRounds = true}, {.wholeCredit = true}, {.latencyOfEachRound = true}});
   std::vector<unsigned> found(faults.size());

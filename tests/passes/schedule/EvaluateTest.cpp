@@ -186,8 +186,10 @@ TEST(CheckTest, FindsWhatIsWrong) {
   EXPECT_EQ(wrong([](Problem &p) { p.links[0].bytesPerSecond = 0; }),
             "link 0 ('link0'): bytes per second must be positive, got: 0");
   for (auto change : {+[](Problem &p) { p.links[0].packetBytes = -1; },
-                      +[](Problem &p) { p.links[0].aheadBytes = (1 << 20) + 1; }})
-    EXPECT_THAT(wrong(change), HasSubstr("bytes of packets, and taken ahead, must be 0 to 1048576"));
+                      +[](Problem &p) { p.links[0].aheadBytes = (int64_t{1} << 40) + 1; }})
+    EXPECT_THAT(wrong(change), HasSubstr("bytes of packets, and taken ahead, must be 0 to 1099511627776"));
+  EXPECT_THAT(wrong([](Problem &p) { p.links[0].packetBytes = 1 << 22, p.links[0].bytesPerSecond = 1; }),
+              HasSubstr("packets take longer than can be counted"));
   EXPECT_EQ(wrong([](Problem &p) { p.links[0].peers = 31; }),
             "link 0 ('link0'): peers must be 1 to 30, got: 31");
   EXPECT_EQ(wrong([](Problem &p) { p.links[0].peers = 2, p.links[0].byConnection = true; }),

@@ -1,25 +1,30 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-// RUN: cs-opt --insert-dist-comm="mode=parameter-server servers=2 min-block-elements=1" --extract-problem %s | FileCheck %s
-// RUN: sed 's/2001x10/3x10/g' %s | cs-opt --insert-dist-comm="mode=parameter-server servers=2 min-block-elements=1" --extract-problem | FileCheck %s --check-prefix=BUSIER
+// RUN: cs-opt --insert-dist-comm="mode=parameter-server servers=3 min-block-elements=1" --extract-problem %s | FileCheck %s
+// RUN: cs-opt --insert-dist-comm="mode=parameter-server servers=2 min-block-elements=1" --extract-problem %s | FileCheck %s --check-prefix=BUSIER
 // RUN: cs-opt --cs-parameter-server-pipeline="servers=2 schedule=bytescheduler min-block-elements=1" %s | FileCheck %s --check-prefix=CREDIT
 
-// A server that gets 1001 of 2001 rows is hardly busier than a trainer's link, which carries what
-// goes to both; one that gets 2 of 3 is.
+// A server of three gets a third of the rows of both trainers, less than a trainer's link carries. Where there are as
+// many trainers as servers, a server's link is the busier one, whatever is on the way.
 
 cs.cluster @node nodes = 2 devices = 1 device = <kind = cuda, gflops = 40, gb_per_s = 20>
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
 
 // CHECK-NOT: cs.problem.link "server
-// CHECK-DAG: cs.problem.link "up"
+// Three connections share it: what comes back is in packets of a third of the rate, 4 ms of it.
+// CHECK-DAG: cs.problem.link "up" bytes_per_second 125000000 {cs.ahead_bytes = 131072 : i64, cs.by_connection, cs.credit_until_sent, cs.packet_bytes = 131072 : i64}
 // CHECK-DAG: cs.problem.link "down"
 // CHECK-NOT: cs.problem.link "server
 // Each server has a connection.
 // CHECK: cs.problem.communication {{.*}} connection 1{{$}}
 // CHECK: cs.problem.communication {{.*}} connection 2{{$}}
-// BUSIER-DAG: cs.problem.link "server.0.in"
+// CHECK: cs.problem.communication {{.*}} connection 3{{$}}
+// A packet of each of two trainers is in the way there.
+// BUSIER-DAG: cs.problem.link "server.0.in" bytes_per_second 125000000 {cs.ahead_bytes = 262144 : i64, cs.by_connection, cs.credit_until_sent, cs.packet_bytes = 262144 : i64}
 // BUSIER-DAG: cs.problem.link "server.0.out"
+// BUSIER-DAG: cs.problem.link "server.1.in"
+// BUSIER-DAG: cs.problem.link "server.1.out"
 // The policy's credit on the link, 16 MiB, is for both servers.
 // CREDIT: credit = 8388608>
 func.func @step(%w: tensor<2001x10xf32> {cs.param = "w"}, %x: tensor<2001x10xf32> {cs.batch = "x"})
