@@ -114,7 +114,8 @@ void Execution::countBytesBefore() {
     const Message &message = schedule.messages[i];
     if (unsigned own = problem.communications[message.pieces.front().communication].connection)
       for (unsigned stage = 0; stage < message.priorities.size(); ++stage)
-        visits.push_back({own, stagesOf(i)[stage].link, message.priorities[stage], i, stage});
+        if (!connections[stagesOf(i)[stage].link]) // these have an order of their own
+          visits.push_back({own, stagesOf(i)[stage].link, message.priorities[stage], i, stage});
   }
   std::stable_sort(visits.begin(), visits.end(),
                    [](const Visit &a, const Visit &b) { return a.way() < b.way(); });

@@ -32,7 +32,7 @@ struct Link {
   int64_t aheadBytes = 0;
   /// A stage on it is so many rounds, each with another peer, in halves of what is left or, a
   /// communication's second one, backwards. What goes to different peers is in no order, and shares
-  /// the link (Connections.h). Schedules are searched for as if it had one.
+  /// the link (Connections.h).
   unsigned peers = 1;
   /// What goes through different connections (Communication::connection) is in no order, and shares the
   /// link: of a communication's first such stage whole, the most urgent first, of others in packets of
