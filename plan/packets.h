@@ -43,6 +43,10 @@ constexpr int64_t EnoughOfServerPacket(int64_t bytes, int64_t ahead = int64_t(kS
   return bytes / 4 > 2 * ahead ? bytes / 4 : 2 * ahead;
 }
 
+// Pushes up to this size are copied, so that they are done at once: the new value is asked for with the push, in its last packet, and
+// nobody waits until the server has taken it. Schedules have parts of a MiB, of the largest models of 1.6.
+inline constexpr uint64_t kCopiedPush = uint64_t{2} << 20;
+
 }  // namespace commsched::plan
 
 #endif  // COMMSCHED_PLAN_PACKETS_H

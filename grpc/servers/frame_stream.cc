@@ -75,16 +75,26 @@ void FrameStream::PutBehind(parameter::Header control) {
   if (!dead_ && !ending_) behind_.push_back(std::move(control));
 }
 
+void FrameStream::PutWithPush(parameter::Header control, uint32_t block, uint64_t step) {
+  MutexLock lock(&mu_);
+  if (dead_ || ending_) return;
+  if (auto push = pushes_.find({block, step}); push != pushes_.end())
+    push->second->with.push_back(std::move(control));
+  else
+    control_.push_back(std::move(control));
+}
+
 void FrameStream::PutData(parameter::Header data, runtime::SharedBytes payload,
                           int32_t priority) {
   const uint64_t step = DataOf(data)->step();
   const uint32_t block = DataOf(data)->block();
   const bool whole = data.has_push();
   const size_t bytes = payload.bytes.size();
-  auto outgoing = std::make_shared<Outgoing>(Outgoing{std::move(data), std::move(payload)});
+  auto outgoing = std::make_shared<Outgoing>(Outgoing{std::move(data), std::move(payload), {}});
   MutexLock lock(&mu_);
-  if (!dead_ && !ending_)
-    data_.Push({priority, step}, {block, next_data_++}, bytes, std::move(outgoing), whole);
+  if (dead_ || ending_) return;
+  if (whole) pushes_[{block, step}] = outgoing.get();
+  data_.Push({priority, step}, {block, next_data_++}, bytes, std::move(outgoing), whole);
 }
 
 void FrameStream::End(absl::Status status) {
@@ -105,6 +115,7 @@ void FrameStream::ForgetData() {
 
 FrameStream::Dropped FrameStream::TakeData() {
   behind_.clear();
+  pushes_.clear();
   return data_.Clear();
 }
 
@@ -185,7 +196,7 @@ grpc::ByteBuffer FrameStream::NextPacket() {
   add(&control_);
   data_.Take(
       writer.bytes() < most ? most : 0, plan::kPacketFrames - writer.frames(),
-      [&](const std::shared_ptr<Outgoing> &next, size_t offset, size_t size, bool) {
+      [&](const std::shared_ptr<Outgoing> &next, size_t offset, size_t size, bool last) {
         const runtime::SharedBytes &payload = next->payload;
         parameter::Data *data = DataOf(next->header);
         data->set_offset(offset);
@@ -202,6 +213,9 @@ grpc::ByteBuffer FrameStream::NextPacket() {
               grpc::Slice(const_cast<std::byte *>(part.data()), size, &DropOwner,
                           new std::shared_ptr<const void>(payload.owner)));
         }
+        if (!last || !next->header.has_push()) return;
+        for (const parameter::Header &control : next->with) writer.Add(control);
+        pushes_.erase({data->block(), data->step()});
       },
       size_t(plan::EnoughOfServerPacket(int64_t(most))), /*before=*/writer.frames() > 0);
   if (data_.empty()) add(&behind_);

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "grpc/base/shared_stream.h"
 #include "grpc/base/stream.h"
@@ -54,6 +55,8 @@ class FrameStream : public StreamHandler,
   // payloads would need.
   void Put(parameter::Header control);
   void PutBehind(parameter::Header control);
+  // With the last part of the push of that block and step, right behind it: a message less. As Put, if that has gone.
+  void PutWithPush(parameter::Header control, uint32_t block, uint64_t step);
   // `data` is one of those with a payload, with block, step and request. It goes in the order of a
   // plan::PacketQueue, of which a push is a whole: by urgency (plan/urgency.h), then that of a
   // smaller block, part by part: a large block does not hold up what is more urgent, and all
@@ -87,6 +90,7 @@ class FrameStream : public StreamHandler,
   struct Outgoing {
     parameter::Header header;
     runtime::SharedBytes payload;
+    std::vector<parameter::Header> with;  // behind its last part
   };
   using Order = std::pair<uint32_t, uint64_t>;  // block, coming
   using Queue = plan::PacketQueue<Order, std::shared_ptr<Outgoing>, size_t>;
@@ -118,6 +122,8 @@ class FrameStream : public StreamHandler,
   absl::Status end_status_ ABSL_GUARDED_BY(mu_);
   std::deque<parameter::Header> control_ ABSL_GUARDED_BY(mu_);
   Queue data_ ABSL_GUARDED_BY(mu_);
+  // Pushes in data_, by block and step.
+  absl::flat_hash_map<std::pair<uint32_t, uint64_t>, Outgoing *> pushes_ ABSL_GUARDED_BY(mu_);
   std::deque<parameter::Header> behind_ ABSL_GUARDED_BY(mu_);  // all data
   uint64_t next_data_ ABSL_GUARDED_BY(mu_) = 0;
 };

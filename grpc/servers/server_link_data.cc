@@ -8,19 +8,12 @@
 #include "absl/strings/str_format.h"
 #include "grpc/servers/parameter_protocol.h"
 #include "grpc/servers/server_link.h"
+#include "plan/packets.h"
 #include "runtime/base/status_util.h"
 
 namespace commsched::transport {
 
 using runtime::MutexLock;
-
-namespace {
-
-// Pushes up to this size are copied, so that they are done at once: nobody waits
-// until the server has taken them before the new value is asked for.
-constexpr size_t kSmallPush = size_t{512} << 10;
-
-}  // namespace
 
 // The caller's own memory. Its end may come with locks of gRPC held.
 class ServerLink::Lent {
@@ -50,7 +43,7 @@ void ServerLink::Put(const Message &message) {
       header.mutable_pull()->set_version(message.step);
       header.mutable_pull()->set_block(message.block);
       header.mutable_pull()->set_priority(OfPull(message.block));
-      return stream_->Put(std::move(header));
+      return stream_->PutWithPush(std::move(header), message.block, message.step - 1);
     case Message::kPullRows:
       data = header.mutable_pull_rows();
       data->set_request(message.request);
@@ -70,7 +63,7 @@ void ServerLink::Put(const Message &message) {
 }
 
 bool ServerLink::IsCopied(size_t bytes) const {
-  return machine_.keeps_checkpoints() || bytes <= kSmallPush;
+  return machine_.keeps_checkpoints() || bytes <= plan::kCopiedPush;
 }
 
 void ServerLink::Push(uint32_t block, uint64_t step,

@@ -255,8 +255,6 @@ std::vector<Stage> StepCosts::stagesOf(Operation *op, Operation *pull,
     std::vector<Stage> stages = {messageTo(op, /*up=*/true, problem)};
     if (pull) {
       stages.front().update = updateTimeOf(pull);
-      stages.front().overhead *= 2; // the requests
-      stages.front().avoidableOverhead *= 2;
       stages.push_back(messageTo(pull, /*up=*/false, problem));
     }
     return stages;

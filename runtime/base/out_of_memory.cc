@@ -18,6 +18,8 @@
 #include <new>
 #include <system_error>
 
+#include "absl/base/internal/raw_logging.h"
+
 namespace commsched::runtime {
 namespace {
 
@@ -88,6 +90,17 @@ void OnSignal(int number) {
   signal(number, SIG_DFL);  // as without this: what ended it comes again
 }
 
+// Abseil says on its own that it has no memory for a thread, then aborts, which is said in one line.
+bool IsSaid(absl::LogSeverity severity, const char *file, int line, char **text, int *size) {
+  if (severity == absl::LogSeverity::kFatal && WhatIsMissing() != nullptr) return false;
+  const int prefix = std::snprintf(*text, size_t(*size), "[%s : %d] RAW: ", file, line);
+  if (prefix > 0 && prefix < *size) {
+    *text += prefix;
+    *size -= prefix;
+  }
+  return true;
+}
+
 }  // namespace
 
 const char *WhatIsMissing() {
@@ -105,6 +118,7 @@ void EndWhenOutOfMemory(void (*say)(const char *message), Abort signals) {
   backtrace(&frame, 1);
   if (signals == Abort::kLeave) return;
   takes_signals = true;
+  absl::raw_logging_internal::RegisterLogFilterAndPrefixHook(IsSaid);
   for (int number : {SIGABRT, SIGSEGV}) {
     struct sigaction now;
     if (sigaction(number, nullptr, &now) != 0 || now.sa_handler != SIG_DFL) continue;

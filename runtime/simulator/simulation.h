@@ -11,6 +11,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -221,6 +222,7 @@ class Simulation final : private Network::Host {
   // simulation_servers.cc
   void BeginServerMessage(Rank *rank, uint64_t call, uint32_t instruction);
   void TakeServerMessage(const Message &message);
+  void TakePull(int server, uint32_t block, uint32_t pending);
   void TakePullReply(const Message &message);
   void AcceptedPush(const Message &message);
   int Sharing() const;
@@ -265,6 +267,9 @@ class Simulation final : private Network::Host {
   };
   std::vector<ServerMessage> pending_;
   std::vector<uint32_t> free_pending_;
+  using PushKey = std::tuple<uint32_t, uint32_t, uint32_t, uint64_t>;  // class of trainers, server, block, call
+  // Small pushes that are on their way, with the pull that goes with them; kNone: none yet.
+  absl::flat_hash_map<PushKey, uint32_t> pushed_;
   // Of NCCL: how many ranks have come to each collective, by call and number; how many have
   // begun, and since when one is under way (-1: none).
   std::array<std::vector<uint32_t>, kInFlight> nccl_met_;

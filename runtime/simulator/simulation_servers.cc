@@ -2,12 +2,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Messages of trainers and servers, and the machine of core/server.h on the virtual
-// clock. A push is complete when the socket has taken it; a pull asks, and the answer
-// comes when the value is there. Messages are combined in no time.
+// clock. A push is complete when the socket has taken it; a pull asks, with the push if that is small and still on its
+// way, and the answer comes when the value is there. Messages are combined in no time.
 #include <algorithm>
 #include <limits>
 #include <utility>
 
+#include "plan/packets.h"
 #include "runtime/simulator/simulation.h"
 
 namespace commsched::runtime::simulator {
@@ -82,6 +83,13 @@ void Simulation::SendToServer(uint32_t pending) {
   const uint64_t call = pending_[pending].call;
   const InstructionProgram &of = InstructionOf(pending_[pending].instruction);
   const bool push = of.kind == InstructionProgram::kPush;
+  const PushKey key{rank->index, of.message.server, of.message.block, call};
+  if (push) {
+    if (model_.server[of.message.server].push_bytes[of.message.block] <= double(plan::kCopiedPush)) pushed_[key] = kNone;
+  } else if (const auto at = pushed_.find(key); at != pushed_.end()) {
+    at->second = pending;
+    return;
+  }
   const uint32_t channel = ServerChannel(rank, int(of.message.server));
   const uint32_t m = network_.NewMessage();
   Message &message = network_.message(m);
@@ -133,15 +141,23 @@ void Simulation::TakeServerMessage(const Message &message) {
       else
         machine.Added(b);
     }
-    return StartServer(index);
+    StartServer(index);
+    const auto asked = pushed_.extract({of.rank, uint32_t(index), b, step});
+    if (asked && asked.mapped() != kNone) TakePull(index, b, asked.mapped());
+    return;
   }
-  // The value after this step's update.
+  TakePull(index, b, message.sender);
+}
+
+// The value after this step's update.
+void Simulation::TakePull(int index, uint32_t block, uint32_t pending) {
+  const ServerMessage of = pending_[pending];
   const Merged *merged = MergedOf(of.rank, InstructionOf(of.instruction).message);
-  absl::StatusOr<core::Server::Pulled> pulled = machine.Pull(
-      first_trainer_[of.rank], b,
-      merged == nullptr ? step + 1 : merged->machine.VersionFor(step + 1), message.sender);
+  absl::StatusOr<core::Server::Pulled> pulled = servers_[size_t(index)].machine->Pull(
+      first_trainer_[of.rank], block,
+      merged == nullptr ? of.call + 1 : merged->machine.VersionFor(of.call + 1), pending);
   if (!pulled.ok()) return Fail(pulled.status());
-  if (*pulled != core::Server::Pulled::kWaits) Reply(index, b, of.rank, message.sender);
+  if (*pulled != core::Server::Pulled::kWaits) Reply(index, block, of.rank, pending);
 }
 
 void Simulation::Reply(int index, uint32_t block, uint32_t rank, uint32_t pending) {

@@ -38,8 +38,12 @@ class Pipe final : public Stream {
                std::to_string(header.push().offset() / kChunk);
       else if (header.has_finish())
         name = "finish";
+      else if (header.has_pull())
+        name = "pull " + std::to_string(header.pull().block());
       sent.push_back(name);
+      if (header.has_pull()) behind_in_packet = sent.size() > begun + 1;
     }
+    begun = sent.size();
     busy = true;
     return true;
   }
@@ -55,6 +59,8 @@ class Pipe final : public Stream {
     handler_->OnWritten(true);
   }
   std::vector<std::string> sent;
+  size_t begun = 0;               // of `sent`, in packets before
+  bool behind_in_packet = false;  // whether the last pull was
   bool busy = false;
 
  private:
@@ -172,6 +178,40 @@ TEST_F(PushesTest, LongPushesWaitForTheRestOfOneThatIsBegun) {
   SendAll();
   EXPECT_EQ(pipe_->sent, Names({"push 0+0", "push 4+0", "push 3+0", "push 3+1", "push 0+1", "push 0+2",
                                 "push 0+3", "push 1+0", "push 1+1", "push 1+2", "push 2+0", "push 2+1"}));
+}
+
+// What asks for the value goes with its push, which may be overtaken: it has the last part's packet.
+TEST_F(PushesTest, PullsGoWithTheirPushes) {
+  const auto pull = [&](uint32_t block, uint64_t step) {
+    parameter::Header header;
+    header.mutable_pull()->set_block(block);
+    header.mutable_pull()->set_version(step + 1);
+    frames_->PutWithPush(std::move(header), block, step);
+  };
+  Push(0, 3, 9);
+  pull(0, 1);
+  frames_->Flush();  // its first part is on the way
+  Push(1, 1, 3);
+  pull(1, 1);
+  SendAll();
+  EXPECT_EQ(pipe_->sent, Names({"push 0+0", "push 1+0", "pull 1", "push 0+1", "push 0+2", "pull 0"}));
+  EXPECT_TRUE(pipe_->behind_in_packet);
+  // Of a push that has gone, or of another step: by itself, before all data.
+  pipe_->sent.clear();
+  pipe_->begun = 0;
+  Push(0, 1, 0, 2);
+  pull(0, 1);
+  pull(1, 2);
+  SendAll();
+  EXPECT_EQ(pipe_->sent, Names({"pull 0", "pull 1", "push 0+0"}));
+  // It goes with the data.
+  pipe_->sent.clear();
+  Push(0, 1, 0, 3);
+  pull(0, 3);
+  frames_->ForgetData();
+  pull(0, 3);
+  SendAll();
+  EXPECT_EQ(pipe_->sent, Names({"pull 0"}));
 }
 
 // The simulator sends pushes by a PacketQueue.

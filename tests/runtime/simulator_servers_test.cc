@@ -134,5 +134,27 @@ TEST(SimulatorServers, WhatWaitsGoesByPriority) {
   }
 }
 
+// A value is asked for with its push, and a message of its own asks where that is not copied.
+TEST(SimulatorServers, SmallPushesAskForTheirValues) {
+  for (Cases cases = casesOf(10); cases.first < cases.end; ++cases.first) {
+    SCOPED_TRACE(cases.first);
+    std::mt19937 random(cases.first);
+    for (bool small : {true, false}) {
+      const int64_t most = int64_t{2} << 20, bytes = 4 * int64_t(small ? 1 + random() % (most / 4) : most / 4 + 1 + random() % 1000);
+      auto image = runtime::PlanImage::Load(BlocksPlan({{bytes / 4, 0, 0}}).Bytes());
+      ASSERT_TRUE(image.ok()) << image.status();
+      SimulationOptions options = Plain(1);
+      options.links[0] = options.links[1] = {8000, 8000};  // a byte in a nanosecond
+      options.overhead_ns = 1000 + random() % 100000;
+      options.latency_ns = random() % 1000000;
+      auto result = runtime::Simulate(**image, options);
+      ASSERT_TRUE(result.ok()) << result.status();
+      // One that asks is right behind the push, whose latency is its own.
+      const double expected = 1000 + 2.0 * double(bytes) + double((small ? 2 : 3) * *options.overhead_ns + 2 * *options.latency_ns);
+      EXPECT_NEAR(double(result->total_ns), expected, 10) << bytes;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace commsched

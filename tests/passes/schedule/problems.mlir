@@ -78,14 +78,14 @@ func.func @step(%a: !t {cs.param = "a"}, %b: !t {cs.param = "b"}, %x: !t {cs.bat
 //--- servers.mlir
 
 // One server and two trainers: its link carries what both of them send. A push and the
-// pull of the new value are one communication, with an overhead for each trainer's message and
-// request; the server's update is latency. Connections share the links. The
+// pull of the new value are one communication, with an overhead for each trainer's message: the request for
+// the value goes with the push. The server's update is latency. Connections share the links. The
 // joined values "p" and "q" come when both have been sent.
 // CHECK-LABEL: cs.problem @step.problem
 // CHECK: cs.problem.link "server.0.in" bytes_per_second 125000000 {cs.ahead_bytes = 262144 : i64, cs.by_connection, cs.credit_until_sent, cs.packet_bytes = 262144 : i64}
 // CHECK: cs.problem.link "server.0.out" bytes_per_second 125000000 {cs.ahead_bytes = 262144 : i64, cs.by_connection, cs.credit_until_sent, cs.packet_bytes = 262144 : i64}
 // CHECK-NEXT: %[[F:.*]] = cs.problem.compute "forward"
-// CHECK: cs.problem.communication "w" bytes 1600 from (%[[F]]) to (next %[[F]]) through ({{.*}} bytes 3200 overhead_ns 80000 avoidable 80000 latency_ns 50000 update_ns 700, {{.*}} bytes 3200 overhead_ns 40000 avoidable 40000
+// CHECK: cs.problem.communication "w" bytes 1600 from (%[[F]]) to (next %[[F]]) through ({{.*}} bytes 3200 overhead_ns 40000 avoidable 40000 latency_ns 50000 update_ns 700, {{.*}} bytes 3200 overhead_ns 40000 avoidable 40000
 // CHECK: cs.problem.communication "p" {{.*}} from (%[[F]]) to (%[[RELAY:[a-z0-9_]+]])
 // CHECK: cs.problem.communication "q" {{.*}} from (%[[F]]) to (%[[RELAY]])
 // CHECK: %[[RELAY]] = cs.problem.compute "relay" ns 0 stream 1
