@@ -17,10 +17,6 @@ inline constexpr uint64_t kSmallPacket = uint64_t{64} << 10;
 // Nanoseconds that a packet may take. A large one takes longer below 4.2 Gbit/s. Each round of an urgent
 // all-reduce waits so long; with half of it processors that compute too gain nothing any more.
 inline constexpr int64_t kSlowPacket = 2'000'000;
-// Of a connection with a server, as it sees its link: it has a part of that, as a rule one of two at least, and the processors
-// of a server are what is short.
-inline constexpr int64_t kSlowServerPacket = 2 * kSlowPacket;
-
 // By the nanoseconds that a large one takes: the largest power of two that takes no longer than
 // `slow`, and no less than a small one.
 constexpr uint64_t PacketBytes(int64_t took, int64_t slow = kSlowPacket) {
@@ -29,9 +25,17 @@ constexpr uint64_t PacketBytes(int64_t took, int64_t slow = kSlowPacket) {
   return bytes;
 }
 
-// Of a connection with a server that shares its link with so many others, all of them busy; a large one takes `took` on the link.
+// Nanoseconds that a packet of a connection with a server may take, as it sees its link, which so many such connections share: 4 ms of
+// two at most, as the processors of a server are what is short; then the less the more there are, as something urgent waits for a packet
+// of each, at both ends.
+constexpr int64_t SlowServerPacket(int64_t sharing) {
+  if (sharing <= 2) return 2 * kSlowPacket;
+  return sharing < 8 ? 4 * kSlowPacket / sharing : kSlowPacket / 2;
+}
+
+// Of such a connection, if all of them are busy; a large one takes `took` on the link alone.
 constexpr uint64_t ServerPacketBytes(int64_t took, int64_t sharing) {
-  return PacketBytes(took <= INT64_MAX / sharing ? took * sharing : INT64_MAX, kSlowServerPacket);
+  return PacketBytes(took <= INT64_MAX / sharing ? took * sharing : INT64_MAX, SlowServerPacket(sharing));
 }
 
 // That a socket is given before they are sent: what it has cannot be overtaken.

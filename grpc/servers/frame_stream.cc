@@ -45,7 +45,7 @@ void FrameStream::TakeAccepted(std::shared_ptr<Stream> stream,
     MutexLock lock(&mu_);
     self_ = shared_from_this();
     stream_ = stream;
-    packet_size_ = PacketSize(std::min(chunk_bytes_, stream->packet_bytes()), plan::kSlowServerPacket);
+    packet_size_ = PacketSize(std::min(chunk_bytes_, stream->packet_bytes()), slow_packet_);
     open_ = true;
   }
   stream->set_handler(this);
@@ -58,7 +58,7 @@ void FrameStream::OnOpen(std::shared_ptr<Stream> stream) {
     MutexLock lock(&mu_);
     open_ = true;
     stream_ = stream;
-    packet_size_ = PacketSize(std::min(chunk_bytes_, stream->packet_bytes()), plan::kSlowServerPacket);
+    packet_size_ = PacketSize(std::min(chunk_bytes_, stream->packet_bytes()), slow_packet_);
   }
   OnConnected();
   Flush();

@@ -37,9 +37,10 @@ namespace commsched::transport {
 class FrameStream : public StreamHandler,
                     public std::enable_shared_from_this<FrameStream> {
  public:
-  // `chunk_bytes`: largest packet, roughly; on slow links they are smaller (core::PacketSize).
-  explicit FrameStream(size_t chunk_bytes)
-      : chunk_bytes_(chunk_bytes), packet_size_(chunk_bytes, plan::kSlowServerPacket) {}
+  // `chunk_bytes`: largest packet, roughly; on slow links they are smaller (core::PacketSize), and where many such connections share
+  // one: the larger number of trainers and servers.
+  FrameStream(size_t chunk_bytes, int sharing)
+      : chunk_bytes_(chunk_bytes), slow_packet_(plan::SlowServerPacket(sharing)), packet_size_(chunk_bytes, slow_packet_) {}
 
   // `patient`: waits until the server is there, else fails where it is not.
   // Both sides prove `token` first; `first` goes with the proof. `sharing` as in DialWithProof.
@@ -111,6 +112,7 @@ class FrameStream : public StreamHandler,
   std::shared_ptr<FrameStream> self_ ABSL_GUARDED_BY(mu_);
   std::shared_ptr<Stream> stream_ ABSL_GUARDED_BY(mu_);
   const size_t chunk_bytes_;
+  const runtime::Time slow_packet_;
   runtime::core::PacketSize packet_size_ ABSL_GUARDED_BY(mu_);
   // Of the packet that is written or was last.
   size_t packet_bytes_ ABSL_GUARDED_BY(mu_) = 0;

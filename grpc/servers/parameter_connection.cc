@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "grpc/servers/parameter_connection.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 #include <vector>
@@ -19,7 +20,7 @@ std::shared_ptr<std::byte[]> NewBuffer(size_t bytes) {
 }  // namespace
 
 ParameterConnection::ParameterConnection(std::shared_ptr<ParameterHub> hub)
-    : FrameStream(hub->options().chunk_bytes), hub_(std::move(hub)) {}
+    : FrameStream(hub->options().chunk_bytes, std::max(hub->options().trainers, hub->options().servers)), hub_(std::move(hub)) {}
 
 void ParameterConnection::Begin(std::shared_ptr<Stream> stream,
                                 grpc::ByteBuffer first) {

@@ -45,7 +45,8 @@ bool IsRefusal(absl::StatusCode code) {
 
 class ServerLink::Connection final : public FrameStream {
  public:
-  Connection(ServerLink *link, size_t chunk_bytes) : FrameStream(chunk_bytes), link_(link) {}
+  explicit Connection(ServerLink *link)
+      : FrameStream(link->settings_.chunk_bytes, int(std::max(link->settings_.join.trainers(), link->settings_.join.servers()))), link_(link) {}
 
  private:
   void OnConnected() override { link_->OnConnected(); }
@@ -124,7 +125,7 @@ Clock::time_point ServerLink::Tick() {
       connected_ = false;
       if (TimeWasSetBack() && now - dialled_at_ >= kRemake) channel_ = make_();
       dialled_at_ = now;
-      stream_ = std::make_shared<Connection>(this, settings_.chunk_bytes);
+      stream_ = std::make_shared<Connection>(this);
       parameter::Header first;
       *first.mutable_join() = settings_.join;
       stream_->DialServer(channel_, queue_, patient_, settings_.token, first,

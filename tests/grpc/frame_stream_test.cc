@@ -69,7 +69,7 @@ class Pipe final : public Stream {
 
 class Frames final : public FrameStream {
  public:
-  Frames() : FrameStream(kChunk) {}
+  Frames() : FrameStream(kChunk, 1) {}
 
  private:
   absl::Status OnFrame(const parameter::Header &, PacketReader &) override {

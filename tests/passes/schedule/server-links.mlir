@@ -12,8 +12,8 @@ cs.cluster @node nodes = 2 devices = 1 device = <kind = cuda, gflops = 40, gb_pe
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
 
 // CHECK-NOT: cs.problem.link "server
-// Three connections share it: what comes back is in packets of a third of the rate, 4 ms of it.
-// CHECK-DAG: cs.problem.link "up" bytes_per_second 125000000 {cs.ahead_bytes = 131072 : i64, cs.by_connection, cs.credit_until_sent, cs.packet_bytes = 131072 : i64}
+// Three connections share it: what comes back is in packets of a third of the rate, that take a third of 8 ms.
+// CHECK-DAG: cs.problem.link "up" bytes_per_second 125000000 {cs.ahead_bytes = 131072 : i64, cs.by_connection, cs.credit_until_sent, cs.packet_bytes = 65536 : i64}
 // CHECK-DAG: cs.problem.link "down"
 // CHECK-NOT: cs.problem.link "server
 // Each server has a connection.
