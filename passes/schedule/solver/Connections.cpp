@@ -36,7 +36,7 @@ public:
 
   void split(Communication &communication) {
     std::vector<Stage> stages;
-    std::vector<unsigned> &own = to.stageOf.emplace_back();
+    std::vector<unsigned> &own = to.sharing.stageOf.emplace_back();
     std::vector<bool> halved(to.given.size());
     bool comesBack = false;
     for (unsigned i = 0; i < communication.stages.size(); ++i) {
@@ -65,6 +65,7 @@ private:
   unsigned linkOf(unsigned given, unsigned connection, Link link, Sends sends) {
     auto [known, isNew] = links.try_emplace({given, connection, sends}, static_cast<unsigned>(to.problem.links.size()));
     if (isNew) {
+      to.sharing.parts.push_back(link.byConnection ? 0 : link.peers);
       link.peers = 1;
       link.byConnection = false;
       to.problem.links.push_back(std::move(link));
@@ -119,23 +120,7 @@ Connections::Connections(const Problem &problem) : problem(problem), given(probl
 Evaluation Connections::evaluate(const Schedule &schedule, unsigned maxSteps) const {
   if (!any())
     return runSteps(problem, schedule, maxSteps);
-  Schedule other = schedule;
-  for (Message &message : other.messages) {
-    std::vector<int64_t> priorities;
-    for (unsigned stage : stageOf[message.pieces.front().communication])
-      priorities.push_back(message.priorities[stage]);
-    message.priorities = std::move(priorities);
-  }
-  other.credit.clear();
-  for (unsigned medium : sharing.media) {
-    const Link &link = given[medium];
-    int64_t credit = link.byConnection ? kNoLimit : schedule.credit[medium];
-    // In bytes of the round that a message is in.
-    if (credit != kNoLimit && link.peers > 1)
-      credit = std::max<int64_t>(1, credit / link.peers + (credit % link.peers != 0));
-    other.credit.push_back(credit);
-  }
-  return runSteps(problem, other, std::min(maxSteps, kSteps), sharing);
+  return runSteps(problem, schedule, std::min(maxSteps, kSteps), sharing);
 }
 
 bool hasConnections(const Problem &problem) {

@@ -26,9 +26,8 @@ private:
   class Splitter;
 
   Problem problem;
-  std::vector<Link> given;                    ///< links of the given problem
-  Sharing sharing;                            ///< media are the given links; empty: none has several connections
-  std::vector<std::vector<unsigned>> stageOf; ///< by communication and stage: the given one
+  std::vector<Link> given; ///< links of the given problem
+  Sharing sharing;         ///< media are the given links; empty: none has several connections
 };
 
 /// Of a period as it is run, what rounding of shared times may make of it.

@@ -48,6 +48,15 @@ Execution::Execution(const Problem &problem, const Schedule &schedule,
     packets.push_back(transferTime(link, link.packetBytes));
     ahead.push_back(transferTime(link, link.aheadBytes));
   }
+  credit = schedule.credit;
+  if (!sharing.media.empty()) {
+    credit.clear();
+    for (size_t i = 0; i < links.size(); ++i) {
+      const int64_t whole = schedule.credit[sharing.media[i]], parts = sharing.parts[i];
+      // In bytes of the round that a message is in.
+      credit.push_back(parts == 0 || whole == kNoLimit ? kNoLimit : std::max<int64_t>(1, whole / parts + (whole % parts != 0)));
+    }
+  }
   for (size_t i = 0; i < sharing.sends.size(); ++i)
     if (sharing.sends[i] != Sharing::Sends::messages)
       connections[i].emplace(packets[i], ahead[i], sharing.sends[i] == Sharing::Sends::pushes);
@@ -66,8 +75,11 @@ Execution::Execution(const Problem &problem, const Schedule &schedule,
   for (size_t i = 0; i < schedule.messages.size(); ++i) {
     stageBegin.push_back(bytes.size());
     bytes.resize(bytes.size() + stagesOf(i).size());
-    for (const Stage &stage : stagesOf(i))
-      latencies.push_back(stage.latency);
+    const unsigned of = schedule.messages[i].pieces.front().communication;
+    for (size_t stage = 0; stage < stagesOf(i).size(); ++stage) {
+      latencies.push_back(stagesOf(i)[stage].latency);
+      priorities.push_back(schedule.messages[i].priorities[sharing.stageOf.empty() ? stage : sharing.stageOf[of][stage]]);
+    }
     for (const Piece &piece : schedule.messages[i].pieces) {
       const Communication &communication =
           problem.communications[piece.communication];
@@ -113,9 +125,9 @@ void Execution::countBytesBefore() {
   for (unsigned i = 0; i < schedule.messages.size(); ++i) {
     const Message &message = schedule.messages[i];
     if (unsigned own = problem.communications[message.pieces.front().communication].connection)
-      for (unsigned stage = 0; stage < message.priorities.size(); ++stage)
+      for (unsigned stage = 0; stage < stagesOf(i).size(); ++stage)
         if (!connections[stagesOf(i)[stage].link]) // these have an order of their own
-          visits.push_back({own, stagesOf(i)[stage].link, message.priorities[stage], i, stage});
+          visits.push_back({own, stagesOf(i)[stage].link, priorities[stageBegin[i] + stage], i, stage});
   }
   std::stable_sort(visits.begin(), visits.end(),
                    [](const Visit &a, const Visit &b) { return a.way() < b.way(); });
@@ -159,7 +171,7 @@ void Execution::enqueue(uint64_t step, unsigned message, unsigned stage) {
   if (timeline)
     ready[2 * index + step % 2] = current;
   const Stage &own = stagesOf(message)[stage];
-  const plan::Urgency urgency{schedule.messages[message].priorities[stage], step};
+  const plan::Urgency urgency{priorities[index], step};
   touch(own.link);
   if (std::optional<ConnectionLink> &connection = connections[own.link]) {
     Medium &medium = shared[mediumOf(own.link)];

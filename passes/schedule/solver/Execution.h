@@ -28,6 +28,9 @@ struct Sharing {
   };
   std::vector<Sends> sends;    ///< by link; empty: messages
   std::vector<unsigned> media; ///< by link: that of which it has an equal part while it sends; empty: each has its own
+  // With media:
+  std::vector<std::vector<unsigned>> stageOf; ///< by communication and stage: where messages have its priority
+  std::vector<int64_t> parts;                 ///< by link: into how many the credit of its medium is divided; 0: it has none
 };
 
 /// The arguments must outlive it; verify() finds nothing in the schedule.
@@ -233,16 +236,18 @@ private:
   /// Before the message is complete.
   bool freesCreditEarly(unsigned message, unsigned stage) const {
     unsigned link = stagesOf(message)[stage].link;
-    return problem.links[link].creditUntilSent && latencyOf(message, stage) > 0 && schedule.credit[link] != kNoLimit;
+    return problem.links[link].creditUntilSent && latencyOf(message, stage) > 0 && credit[link] != kNoLimit;
   }
 
   const Problem &problem;
   const Schedule &schedule;
-  Lists opUsers;                  ///< op -> ops after it
-  Lists opMessages;               ///< op -> messages with a piece that it produces
-  std::vector<size_t> stageBegin; ///< by message, into `bytes`
-  std::vector<int64_t> bytes;     ///< by message and stage
-  std::vector<Time> latencies;    ///< likewise
+  Lists opUsers;                   ///< op -> ops after it
+  Lists opMessages;                ///< op -> messages with a piece that it produces
+  std::vector<size_t> stageBegin;  ///< by message, into `bytes`
+  std::vector<int64_t> bytes;      ///< by message and stage
+  std::vector<Time> latencies;     ///< likewise
+  std::vector<int64_t> priorities; ///< likewise
+  std::vector<int64_t> credit;     ///< by link
   /// Likewise, where there are several connections, else empty: bytes of tensors that are as urgent there and
   /// before it on its connection.
   std::vector<int64_t> bytesBefore;

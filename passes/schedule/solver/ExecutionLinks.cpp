@@ -29,7 +29,7 @@ bool Execution::dispatch() {
     while (!link.queue.empty()) {
       const Waiting &next = link.queue.top();
       int64_t size = bytesOf(next.message, next.stage);
-      if (link.messages && size > schedule.credit[i] - link.bytes)
+      if (link.messages && size > credit[i] - link.bytes)
         break;
       link.bytes += size;
       ++link.messages;
