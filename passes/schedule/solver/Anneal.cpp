@@ -5,6 +5,7 @@
 
 #include "passes/schedule/solver/Messages.h"
 #include "passes/schedule/solver/Search.h"
+#include "passes/schedule/solver/Twins.h"
 
 #include <algorithm>
 #include <random>
@@ -15,7 +16,7 @@ namespace {
 
 class Changes {
 public:
-  Changes(const View &view, bool reorder) : view(view) {
+  Changes(const View &view, bool reorder) : view(view), twins(view.problem) {
     if (reorder)
       movable = deferrableOps(view);
   }
@@ -52,22 +53,25 @@ private:
 
   size_t below(size_t count) { return generator() % count; }
 
-  // Some eighths, say, but not all.
-  int64_t part(int64_t bytes, unsigned count) {
-    return static_cast<int64_t>(static_cast<__int128>(bytes) *
-                                static_cast<int64_t>(below(count)) / count);
+  // Some eighths, say.
+  static int64_t part(int64_t bytes, size_t some, unsigned count) {
+    return static_cast<int64_t>(static_cast<__int128>(bytes) * static_cast<int64_t>(some) / count);
   }
 
   bool splitOne(Schedule &schedule) {
     size_t m = below(schedule.messages.size());
-    int64_t bytes = messageBytes(schedule.messages[m]);
-    Message first, second;
-    if (!split(view, schedule.messages[m], 1 + part(bytes, 8), first,
-               second))
-      return false;
-    schedule.messages[m] = std::move(first);
-    schedule.messages.insert(schedule.messages.begin() + m + 1, std::move(second));
-    return true;
+    const size_t eighths = below(8);
+    bool any = false;
+    const std::vector<size_t> changed = changedWith(schedule, m);
+    for (auto twin = changed.rbegin(); twin != changed.rend(); ++twin) {
+      Message first, second;
+      if (!split(view, schedule.messages[*twin], 1 + part(messageBytes(schedule.messages[*twin]), eighths, 8), first, second))
+        continue;
+      schedule.messages[*twin] = std::move(first);
+      schedule.messages.insert(schedule.messages.begin() + *twin + 1, std::move(second));
+      any = true;
+    }
+    return any;
   }
 
   // Two near each other in one; or with their boundary elsewhere.
@@ -76,14 +80,25 @@ private:
     if (messages.size() < 2)
       return false;
     size_t m = below(messages.size() - 1);
-    size_t other = std::min(m + 1 + (below(4) ? 0 : below(4)), messages.size() - 1);
-    if (!compatible(view, messages[m], messages[other]))
+    const size_t ahead = std::min(m + 1 + (below(4) ? 0 : below(4)), messages.size() - 1) - m;
+    if (!compatible(view, messages[m], messages[m + ahead]))
+      return false;
+    const size_t sixteenths = cut ? below(16) : 0;
+    bool any = false;
+    const std::vector<size_t> changed = changedWith(schedule, m);
+    for (auto twin = changed.rbegin(); twin != changed.rend(); ++twin)
+      any |= mergeWith(messages, *twin, *twin + ahead, cut, sixteenths);
+    return any;
+  }
+
+  bool mergeWith(std::vector<Message> &messages, size_t m, size_t other, bool cut, size_t sixteenths) {
+    if (other >= messages.size() || !compatible(view, messages[m], messages[other]))
       return false;
     Message both = merge(messages[m], messages[other]);
     if (cut) {
       Message first, second;
       int64_t bytes = messageBytes(both);
-      if (!split(view, both, 1 + part(bytes, 16), first, second))
+      if (!split(view, both, 1 + part(bytes, sixteenths, 16), first, second))
         return false;
       first.priorities = messages[m].priorities;
       second.priorities = messages[other].priorities;
@@ -98,19 +113,31 @@ private:
 
   bool swapPriorities(Schedule &schedule) {
     size_t a = below(schedule.messages.size()), b = below(schedule.messages.size());
-    std::vector<int64_t> &first = schedule.messages[a].priorities;
-    std::vector<int64_t> &second = schedule.messages[b].priorities;
+    const std::vector<int64_t> first = schedule.messages[a].priorities, second = schedule.messages[b].priorities;
     if (first == second || first.size() != second.size())
       return false;
-    if (below(2))
-      std::swap(first, second);
-    else
-      std::swap(first[below(first.size())], second[below(second.size())]);
+    if (below(2)) {
+      give(schedule, a, second);
+      give(schedule, b, first);
+      return true;
+    }
+    const size_t stageOfB = below(second.size()), stageOfA = below(first.size());
+    std::vector<int64_t> newFirst = first, newSecond = second;
+    std::swap(newFirst[stageOfA], newSecond[stageOfB]);
+    give(schedule, a, newFirst);
+    give(schedule, b, newSecond);
     return true;
   }
 
+  void give(Schedule &schedule, size_t message, const std::vector<int64_t> &priorities) {
+    for (size_t twin : changedWith(schedule, message))
+      if (schedule.messages[twin].priorities.size() == priorities.size())
+        schedule.messages[twin].priorities = priorities;
+  }
+
   bool setPriorities(Schedule &schedule) {
-    Message &message = schedule.messages[below(schedule.messages.size())];
+    const size_t m = below(schedule.messages.size());
+    Message message = schedule.messages[m];
     switch (below(4)) {
     case 0:
       prioritizeByConsumer(view, message);
@@ -131,6 +158,7 @@ private:
         message.priorities[below(message.priorities.size())] = urgency;
     }
     }
+    give(schedule, m, message.priorities);
     return true;
   }
 
@@ -180,7 +208,15 @@ private:
     return false;
   }
 
+  // What is changed with the message: as a rule its twins.
+  std::vector<size_t> changedWith(const Schedule &schedule, size_t message) {
+    if (!twins.any() || below(8) == 0)
+      return {message};
+    return twins.of(schedule, message);
+  }
+
   const View &view;
+  const Twins twins;
   std::vector<unsigned> movable;
   std::mt19937 generator{1}; // the same on every machine
 };

@@ -5,14 +5,17 @@
 
 #include "passes/schedule/solver/Messages.h"
 #include "passes/schedule/solver/Search.h"
+#include "passes/schedule/solver/Twins.h"
 
 #include <algorithm>
+#include <set>
 
 namespace commsched::schedule {
 
 void searchLocally(Search &search, const View &view) {
   if (view.problem.communications.empty())
     return;
+  const Twins twins(view.problem);
   // Round by round: messages in the order of the schedule, those that compute waits
   // for first.
   for (bool better = true; better && !search.done();) {
@@ -27,6 +30,7 @@ void searchLocally(Search &search, const View &view) {
       turn[m] = m;
     std::stable_sort(turn.begin(), turn.end(),
                      [&](size_t a, size_t b) { return waits[a] > waits[b]; });
+    std::set<std::pair<unsigned, size_t>> tried; // of those with twins
     for (size_t m : turn) {
       if (search.done())
         return;
@@ -34,30 +38,45 @@ void searchLocally(Search &search, const View &view) {
       const Schedule base = search.best;
       if (m >= base.messages.size())
         continue;
+      const std::vector<size_t> alike = twins.of(base, m);
+      if (alike.size() > 1 && !tried.insert(twins.nameOf(base, m)).second)
+        continue;
       const Message &message = base.messages[m];
       Message first, second;
       if (split(view, message, messageBytes(message) / 2, first, second)) {
         Schedule other = base;
-        other.messages[m] = first;
-        other.messages.insert(other.messages.begin() + m + 1, second);
+        for (auto twin = alike.rbegin(); twin != alike.rend(); ++twin)
+          if (split(view, base.messages[*twin], messageBytes(base.messages[*twin]) / 2, first, second)) {
+            other.messages[*twin] = first;
+            other.messages.insert(other.messages.begin() + *twin + 1, second);
+          }
         search.offer(std::move(other));
       }
-      if (!search.done() && m + 1 < base.messages.size() &&
-          compatible(view, message, base.messages[m + 1])) {
+      auto mergesWithNext = [&](size_t twin) {
+        return twin + 1 < base.messages.size() && compatible(view, base.messages[twin], base.messages[twin + 1]);
+      };
+      if (!search.done() && mergesWithNext(m)) {
         Schedule other = base;
-        other.messages[m] = merge(message, base.messages[m + 1]);
-        other.messages.erase(other.messages.begin() + m + 1);
+        for (auto twin = alike.rbegin(); twin != alike.rend(); ++twin)
+          if (mergesWithNext(*twin)) {
+            other.messages[*twin] = merge(base.messages[*twin], base.messages[*twin + 1]);
+            other.messages.erase(other.messages.begin() + *twin + 1);
+          }
         search.offer(std::move(other));
       }
       // More and less urgent than its neighbours.
       for (int64_t change : {int64_t{-1}, int64_t{1}}) {
-        size_t other = m + static_cast<size_t>(change);
-        if (search.done() || other >= base.messages.size() ||
-            base.messages[other].priorities.size() != message.priorities.size() ||
-            base.messages[other].priorities == message.priorities)
+        auto differs = [&](size_t twin) {
+          size_t other = twin + static_cast<size_t>(change);
+          return other < base.messages.size() && base.messages[other].priorities.size() == message.priorities.size() &&
+                 base.messages[other].priorities != base.messages[twin].priorities;
+        };
+        if (search.done() || !differs(m))
           continue;
         Schedule swapped = base;
-        swapped.messages[m].priorities = base.messages[other].priorities;
+        for (size_t twin : alike)
+          if (differs(twin))
+            swapped.messages[twin].priorities = base.messages[twin + static_cast<size_t>(change)].priorities;
         search.offer(std::move(swapped));
       }
       if (search.bestPeriod < before)
