@@ -32,16 +32,16 @@ static Link withPackets(Link link) {
 /// Splits the links of one problem.
 class Connections::Splitter {
 public:
-  explicit Splitter(Connections &to) : to(to) {}
+  Splitter(Connections &to, const std::vector<Link> &links) : to(to), given(links) {}
 
   void split(Communication &communication) {
     std::vector<Stage> stages;
     std::vector<unsigned> &own = to.sharing.stageOf.emplace_back();
-    std::vector<bool> halved(to.given.size());
+    std::vector<bool> halved(given.size());
     bool comesBack = false;
     for (unsigned i = 0; i < communication.stages.size(); ++i) {
       const Stage &stage = communication.stages[i];
-      const Link &link = to.given[stage.link];
+      const Link &link = given[stage.link];
       size_t before = stages.size();
       if (link.byConnection) {
         stages.push_back(onConnection(stage, communication.connection, comesBack));
@@ -53,7 +53,7 @@ public:
       own.insert(own.end(), stages.size() - before, i);
     }
     // Of what a server sends all is there at once.
-    const bool whole = to.given[communication.stages.back().link].byConnection;
+    const bool whole = given[communication.stages.back().link].byConnection;
     communication.stages = std::move(stages);
     communication.tail = whole ? 0 : std::min(communication.tail, communication.stages.back().bytes);
   }
@@ -62,28 +62,28 @@ private:
   using Sends = Sharing::Sends;
 
   /// That of one connection, and of what goes there or comes back, on its own of the given link.
-  unsigned linkOf(unsigned given, unsigned connection, Link link, Sends sends) {
-    auto [known, isNew] = links.try_emplace({given, connection, sends}, static_cast<unsigned>(to.problem.links.size()));
+  unsigned linkOf(unsigned of, unsigned connection, Link link, Sends sends) {
+    auto [known, isNew] = links.try_emplace({of, connection, sends}, static_cast<unsigned>(to.problem.links.size()));
     if (isNew) {
       to.sharing.parts.push_back(link.byConnection ? 0 : link.peers);
       link.peers = 1;
       link.byConnection = false;
       to.problem.links.push_back(std::move(link));
-      to.sharing.media.push_back(given);
+      to.sharing.media.push_back(of);
       to.sharing.sends.push_back(sends);
     }
     return known->second;
   }
 
   Stage onConnection(Stage stage, unsigned server, bool comesBack) {
-    const Link &link = to.given[stage.link];
+    const Link &link = given[stage.link];
     stage.link = linkOf(stage.link, server, link.packetBytes ? link : withPackets(link),
                         comesBack ? Sends::parts : Sends::pushes);
     return stage;
   }
 
   void addRounds(std::vector<Stage> &stages, const Stage &stage, bool doubles) {
-    const Link &link = to.given[stage.link];
+    const Link &link = given[stage.link];
     const unsigned rounds = link.peers;
     const int64_t parts = (int64_t{1} << rounds) - 1;
     auto before = [&](unsigned round) { // bytes of the rounds before
@@ -105,14 +105,15 @@ private:
   }
 
   Connections &to;
+  const std::vector<Link> &given;
   std::map<std::tuple<unsigned, unsigned, Sends>, unsigned> links; ///< by given link, connection, and what it sends
 };
 
-Connections::Connections(const Problem &problem) : problem(problem), given(problem.links) {
+Connections::Connections(const Problem &problem) : problem(problem) {
   if (!hasConnections(problem))
     return;
   this->problem.links.clear();
-  Splitter splitter(*this);
+  Splitter splitter(*this, problem.links);
   for (Communication &communication : this->problem.communications)
     splitter.split(communication);
 }

@@ -26,8 +26,7 @@ private:
   class Splitter;
 
   Problem problem;
-  std::vector<Link> given; ///< links of the given problem
-  Sharing sharing;         ///< media are the given links; empty: none has several connections
+  Sharing sharing; ///< media are the given links; empty: none has several connections
 };
 
 /// Of a period as it is run, what rounding of shared times may make of it.
