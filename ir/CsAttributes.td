@@ -59,7 +59,8 @@ def Cs_LinkAttr : Cs_Attr<"Link", "link"> {
   let description = [{
     A message of n bytes takes `latency_ns` + `overhead_ns` + 8000 n / `mbit_per_s`
     nanoseconds; the link is busy for all of it but the latency. Bandwidth positive and
-    at most 10^13, the others not negative and at most an hour.
+    at most 10^13, the others not negative and at most an hour. Where `overhead_ns` is 0, nothing
+    is known of it: passes and plans have 20 us.
   }];
   let parameters = (ins "int64_t":$mbit_per_s, "int64_t":$latency_ns,
                         DefaultValuedParameter<"int64_t", "0">:$overhead_ns);

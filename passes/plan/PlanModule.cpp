@@ -6,6 +6,7 @@
 #include "passes/plan/PlanBuilder.h"
 #include "passes/plan/PlanInput.h"
 #include "passes/plan/PlanServers.h"
+#include "passes/support/LinkCosts.h"
 
 #include "ir/CsServerFunctions.h"
 #include "plan/plan_file.h"
@@ -168,7 +169,7 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
   out->set_devices(cluster.getDevices());
   out->set_inter_mbit_per_s(cluster.getInter().getMbitPerS());
   out->set_inter_latency_ns(cluster.getInter().getLatencyNs());
-  out->set_inter_overhead_ns(cluster.getInter().getOverheadNs());
+  out->set_inter_overhead_ns(overheadOf(cluster.getInter())); // what schedules have counted
   out->set_intra_mbit_per_s(cluster.getIntra().getMbitPerS());
   out->set_intra_latency_ns(cluster.getIntra().getLatencyNs());
   out->set_device_kind(stringifyDeviceKind(cluster.getDevice().getKind()).str());

@@ -38,13 +38,12 @@ int64_t StepClock::error_ns() const {
 
 bool StepClock::IsEnough() const {
   if (last_.size() >= window_) return true;
-  if (least_ == 0 || last_.size() < least_) return false;
+  if (least_ == 0) return false;
+  if (last_.size() >= kFewest && std::accumulate(last_.begin(), last_.end(), int64_t{0}) >= kLongNs) return true;
   // Asked after each step, an error that is small by chance would be found.
   uint64_t asked = least_;
   while (asked < last_.size()) asked *= 2;
-  if (asked != last_.size()) return false;
-  return error_ns() <= step_ns() / kPrecise ||
-         (asked > least_ && std::accumulate(last_.begin(), last_.end(), int64_t{0}) >= kLongNs);
+  return asked == last_.size() && error_ns() <= step_ns() / kPrecise;
 }
 
 void StepClock::Restart() {
