@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <utility>
 
 namespace commsched::schedule {
 
@@ -52,6 +53,20 @@ int64_t Search::tries(size_t messages) const {
 
 namespace {
 
+/// Bytes of tensors that a packet of a connection has, where that is least; 0 if there are none.
+int64_t packetOfTensor(const Problem &problem) {
+  int64_t packet = 0;
+  for (const Communication &communication : problem.communications)
+    for (const Stage &stage : communication.stages) {
+      const Link &link = problem.links[stage.link];
+      if (!link.byConnection || link.packetBytes == 0 || stage.bytes == 0)
+        continue;
+      auto own = static_cast<int64_t>(static_cast<__int128>(link.packetBytes) * communication.bytes / stage.bytes);
+      packet = packet == 0 ? own : std::min(packet, own);
+    }
+  return packet;
+}
+
 class Family {
 public:
   Family(Search &search, const View &view) : search(search), view(view) {
@@ -68,6 +83,17 @@ public:
     int64_t smallest = std::max<int64_t>(1, total / atMost);
     for (int64_t size = smallest; size < total; size *= 2)
       sizes.push_back(size);
+    // What ends within a packet waits for the rest of it.
+    if (int64_t packet = packetOfTensor(view.problem); packet > 0) {
+      std::vector<int64_t> given = std::exchange(sizes, {});
+      for (int64_t size : given)
+        for (int64_t own : {size, size + size / 2}) {
+          if (own > packet / 2)
+            own = (own + packet / 2) / packet * packet;
+          if (own < total && (sizes.empty() || sizes.back() < own))
+            sizes.push_back(own);
+        }
+    }
     sizes.push_back(std::max(total, int64_t{1}));
     before.resize(view.problem.communications.size());
     std::vector<unsigned> byNeed(before.size());
