@@ -194,6 +194,8 @@ grpc::ByteBuffer FrameStream::NextPacket() {
       writer.Add(headers->front());
   };
   add(&control_);
+  // They wait for a short packet, so that what is cut into whole packets stays in them.
+  const bool before = writer.frames() > 0 && most > plan::kSocketBytes;
   data_.Take(
       writer.bytes() < most ? most : 0, plan::kPacketFrames - writer.frames(),
       [&](const std::shared_ptr<Outgoing> &next, size_t offset, size_t size, bool last) {
@@ -217,7 +219,7 @@ grpc::ByteBuffer FrameStream::NextPacket() {
         for (const parameter::Header &control : next->with) writer.Add(control);
         pushes_.erase({data->block(), data->step()});
       },
-      size_t(plan::EnoughOfServerPacket(int64_t(most))), /*before=*/writer.frames() > 0);
+      size_t(plan::EnoughOfServerPacket(int64_t(most))), before);
   if (data_.empty()) add(&behind_);
   packet_bytes_ = writer.bytes();
   return writer.Finish();

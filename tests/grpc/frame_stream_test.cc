@@ -8,10 +8,12 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gtest/gtest.h"
 #include "plan/packet_queue.h"
+#include "plan/packets.h"
 
 namespace commsched::transport {
 namespace {
@@ -27,6 +29,7 @@ class Pipe final : public Stream {
   bool Write(grpc::ByteBuffer &&packet) override {
     PacketReader reader(packet, kMaxHeader);
     parameter::Header header;
+    pushes.emplace_back();
     while (reader.Next(&header).value_or(false)) {
       std::string name = "control";
       if (header.has_value())
@@ -40,6 +43,7 @@ class Pipe final : public Stream {
         name = "finish";
       else if (header.has_pull())
         name = "pull " + std::to_string(header.pull().block());
+      if (header.has_push()) pushes.back().push_back({header.push().block(), header.push().offset()});
       sent.push_back(name);
       if (header.has_pull()) behind_in_packet = sent.size() > begun + 1;
     }
@@ -59,8 +63,9 @@ class Pipe final : public Stream {
     handler_->OnWritten(true);
   }
   std::vector<std::string> sent;
-  size_t begun = 0;               // of `sent`, in packets before
-  bool behind_in_packet = false;  // whether the last pull was
+  std::vector<std::vector<std::pair<uint32_t, uint64_t>>> pushes;  // by packet: block, where it goes on
+  size_t begun = 0;                                                // of `sent`, in packets before
+  bool behind_in_packet = false;                                   // whether the last pull was
   bool busy = false;
 
  private:
@@ -244,6 +249,52 @@ TEST_F(PushesTest, PushesGoInTheOrderOfAPacketQueue) {
     EXPECT_EQ(pipe_->sent, expected);
     if (HasFailure()) return;
   }
+}
+
+// Whatever control frames go between: these are not in the simulator, nor in a schedule's problem.
+TEST_F(PushesTest, PacketsEndWhereThoseOfTheSimulatorDo) {
+  size_t mixed = 0, short_of_full = 0;
+  for (uint64_t seed = 1; seed <= 100; ++seed) {
+    SCOPED_TRACE(::testing::Message() << "seed " << seed);
+    std::mt19937_64 random(seed);
+    plan::PacketQueue<uint32_t, uint32_t, size_t> queue;
+    pipe_->pushes.clear();
+    std::vector<std::vector<std::pair<uint32_t, uint64_t>>> expected;
+    for (uint32_t block = 0; block < 60 || !queue.empty();) {
+      if (block < 60 && random() % 2 == 0) {
+        auto bytes = std::make_shared<std::vector<std::byte>>(1 + random() % (random() % 2 ? kChunk / 4 : 3 * kChunk));
+        const auto priority = int32_t(random() % 20);
+        queue.Push({priority, 1}, block, bytes->size(), block, /*whole=*/true);
+        parameter::Header header;
+        header.mutable_push()->set_block(block++);
+        header.mutable_push()->set_step(1);
+        frames_->PutData(std::move(header), {absl::MakeConstSpan(*bytes), bytes}, priority);
+        continue;
+      }
+      if (random() % 4 == 0) {
+        parameter::Header control;
+        control.mutable_taken();
+        frames_->Put(control);
+      }
+      expected.emplace_back();
+      const size_t taken = queue.Take(
+          kChunk, plan::kPacketFrames, [&](uint32_t item, size_t offset, size_t, bool) { expected.back().push_back({item, offset}); },
+          size_t(plan::EnoughOfServerPacket(int64_t{kChunk})));
+      mixed += expected.back().size() > 1;
+      short_of_full += !queue.empty() && taken < kChunk;
+      if (expected.back().empty()) expected.pop_back();
+      if (pipe_->busy)
+        pipe_->Written();  // and it sends the next
+      else
+        frames_->Flush();
+    }
+    SendAll();
+    std::erase_if(pipe_->pushes, [](const auto &packet) { return packet.empty(); });
+    EXPECT_EQ(pipe_->pushes, expected);
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(mixed, 1000u);
+  EXPECT_GT(short_of_full, 300u);
 }
 
 }  // namespace
