@@ -43,10 +43,10 @@ inline constexpr uint64_t kSocketBytes = uint64_t{128} << 10;
 
 // Of a packet of `bytes` between a trainer and a server: with so much of it, it ends before what is less urgent, for whose part what ends
 // in it would wait. Each packet costs the same, so they are not shorter than what has to be waited for anyway, with what is in front and
-// what is behind it in a socket. Of short ones, as on links that many share, seven eighths are enough: a message
-// that ends with nearly a packet need not wait for the rest of it, on each of these connections, and there is hardly a packet more.
+// what is behind it in a socket. Of short ones, as on links that many share, five eighths are enough: what ends
+// with most of a packet need not wait for the rest of it, on each of these connections, and there are few packets more.
 constexpr int64_t EnoughOfServerPacket(int64_t bytes, int64_t ahead = int64_t(kSocketBytes)) {
-  if (bytes <= ahead) return bytes - bytes / 8;
+  if (bytes <= ahead) return bytes / 8 * 5;
   return bytes / 4 > 2 * ahead ? bytes / 4 : 2 * ahead;
 }
 

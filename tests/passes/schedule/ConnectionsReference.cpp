@@ -288,9 +288,9 @@ private:
       const std::pair<int64_t, unsigned> of{std::get<0>(own->order), std::get<1>(own->order)};
       if (first)
         urgency = of;
-      // A quarter of it, or twice what a socket has, is enough where what follows is less urgent; of what a socket has at once, seven eighths.
+      // A quarter of it, or twice what a socket has, is enough where what follows is less urgent; of what a socket has at once, five eighths.
       const double enough =
-          full <= aheadOf(link) + kSame ? full - std::floor(full / 8) : std::max(std::floor(full / 4), 2 * aheadOf(link));
+          full <= aheadOf(link) + kSame ? 5 * std::floor(full / 8) : std::max(std::floor(full / 4), 2 * aheadOf(link));
       const double room = of == urgency || faults.fullPackets || enough >= full ? full : std::max(0.0, enough - taken);
       if (room <= kSame)
         break;
