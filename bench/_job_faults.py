@@ -70,7 +70,7 @@ FAULTS = [
     Fault("a tensor may be in the messages of two blocks", SERVER_PLAN,
           "!Has(role.slots(), own.slot) || !slots.insert(own.slot).second", "!Has(role.slots(), own.slot)", "servers"),
     Fault("a push that has been begun is left for any more urgent one", FRAMES, "whole = data.has_push();", "whole = false;", "servers"),
-    Fault("a short packet is no longer whole with control frames in it", FRAMES, "writer.frames() > 0 && most > plan::kSocketBytes",
+    Fault("a short packet is no longer whole with control frames in it", FRAMES, "writer.frames() > 0 && !plan::IsShortServerPacket(int64_t(most))",
           "writer.frames() > 0", "servers"),
     # Staging buffers and copies.
     Fault("a buffer waits for no other one that had its bytes", PLACES, "        after.push_back(frees.getFuture());\n",

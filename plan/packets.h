@@ -41,12 +41,15 @@ constexpr uint64_t ServerPacketBytes(int64_t took, int64_t sharing) {
 // That a socket is given before they are sent: what it has cannot be overtaken.
 inline constexpr uint64_t kSocketBytes = uint64_t{128} << 10;
 
+// A packet between a trainer and a server, as on links that many share.
+constexpr bool IsShortServerPacket(int64_t bytes, int64_t ahead = int64_t(kSocketBytes)) { return bytes <= ahead; }
+
 // Of a packet of `bytes` between a trainer and a server: with so much of it, it ends before what is less urgent, for whose part what ends
 // in it would wait. Each packet costs the same, so they are not shorter than what has to be waited for anyway, with what is in front and
-// what is behind it in a socket. Of short ones, as on links that many share, five eighths are enough: what ends
+// what is behind it in a socket. Of short ones five eighths are enough: what ends
 // with most of a packet need not wait for the rest of it, on each of these connections, and there are few packets more.
 constexpr int64_t EnoughOfServerPacket(int64_t bytes, int64_t ahead = int64_t(kSocketBytes)) {
-  if (bytes <= ahead) return bytes / 8 * 5;
+  if (IsShortServerPacket(bytes, ahead)) return bytes / 8 * 5;
   return bytes / 4 > 2 * ahead ? bytes / 4 : 2 * ahead;
 }
 

@@ -195,7 +195,7 @@ grpc::ByteBuffer FrameStream::NextPacket() {
   };
   add(&control_);
   // They wait for a short packet, so that what is cut into whole packets stays in them.
-  const bool before = writer.frames() > 0 && most > plan::kSocketBytes;
+  const bool before = writer.frames() > 0 && !plan::IsShortServerPacket(int64_t(most));
   data_.Take(
       writer.bytes() < most ? most : 0, plan::kPacketFrames - writer.frames(),
       [&](const std::shared_ptr<Outgoing> &next, size_t offset, size_t size, bool last) {
