@@ -46,8 +46,8 @@ constexpr bool IsShortServerPacket(int64_t bytes, int64_t ahead = int64_t(kSocke
 
 // Of a packet of `bytes` between a trainer and a server: with so much of it, it ends before what is less urgent, for whose part what ends
 // in it would wait. Each packet costs the same, so they are not shorter than what has to be waited for anyway, with what is in front and
-// what is behind it in a socket. Of short ones five eighths are enough: what ends
-// with most of a packet need not wait for the rest of it, on each of these connections, and there are few packets more.
+// what is behind it in a socket. Of short ones five eighths are enough: what ends with most of a packet need not wait for the rest of it,
+// on each of these connections. There are at most 1.6 times as many packets so.
 constexpr int64_t EnoughOfServerPacket(int64_t bytes, int64_t ahead = int64_t(kSocketBytes)) {
   if (IsShortServerPacket(bytes, ahead)) return bytes / 8 * 5;
   return bytes / 4 > 2 * ahead ? bytes / 4 : 2 * ahead;

@@ -262,7 +262,8 @@ TEST_F(PushesTest, PacketsEndWhereThoseOfTheSimulatorDo) {
     std::vector<std::vector<std::pair<uint32_t, uint64_t>>> expected;
     for (uint32_t block = 0; block < 60 || !queue.empty();) {
       if (block < 60 && random() % 2 == 0) {
-        auto bytes = std::make_shared<std::vector<std::byte>>(1 + random() % (random() % 2 ? kChunk / 4 : 3 * kChunk));
+        const size_t most = random() % 2 ? kChunk / 4 : 3 * kChunk;
+        auto bytes = std::make_shared<std::vector<std::byte>>(1 + random() % most);
         const auto priority = int32_t(random() % 20);
         queue.Push({priority, 1}, block, bytes->size(), block, /*whole=*/true);
         parameter::Header header;
