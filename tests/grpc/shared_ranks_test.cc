@@ -14,6 +14,7 @@
 #include <fstream>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -90,6 +91,12 @@ class Child {
 // Rank 0, with a child as rank 1.
 class SharedRanksTest : public testing::Test {
  protected:
+  // A killed rank leaves its own.
+  ~SharedRanksTest() override {
+    std::error_code ignored;
+    for (const std::string &address : SocketFiles()) std::filesystem::remove(address.substr(5), ignored);
+  }
+
   // False if there is no such child.
   bool Start(std::vector<std::string> addresses, GrpcOptions grpc = {}, bool sends = false,
              int networks = 0) {

@@ -10,11 +10,15 @@
 #include "passes/schedule/solver/Search.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <utility>
 
 namespace commsched::schedule {
+
+static constexpr double kFarBehind = 1.02;
 
 /// What an evaluation costs beside its messages. One stream is not counted.
 static size_t sizeOf(const Problem &problem) {
@@ -38,13 +42,40 @@ double Search::offerAsIs(Schedule schedule) {
   Evaluation result = run.evaluate(schedule);
   double period = result.period;
   // A period that is only an average must be clearly better.
-  if (any && !(period < bestPeriod))
+  if (any && !(period < bestPeriod)) {
+    keepWithFewerMessages(period, schedule);
     return period;
+  }
+  if (any)
+    keepWithFewerMessages(bestPeriod, best);
   any = true;
   bestPeriod = period;
   evaluation = std::move(result);
   best = std::move(schedule);
   return period;
+}
+
+void Search::keepWithFewerMessages(double period, const Schedule &schedule) {
+  // Far behind what is best so far it will not be wanted.
+  if (period > bestPeriod * kFarBehind)
+    return;
+  const uint64_t messages = std::min<uint64_t>(schedule.messages.size(), UINT32_MAX);
+  const int about = std::bit_width(messages * messages);
+  auto [own, isNew] = kept.try_emplace(about, Kept{period, {}});
+  if (!isNew && period >= own->second.period)
+    return;
+  own->second = {period, schedule};
+}
+
+std::vector<Schedule> Search::withFewerMessages(double times) const {
+  std::vector<Schedule> result;
+  double shortest = bestPeriod * times;
+  for (const auto &[about, own] : kept)
+    if (own.period <= shortest && own.schedule.messages.size() < best.messages.size()) {
+      shortest = std::nextafter(own.period, 0); // with more messages it must be shorter
+      result.push_back(own.schedule);
+    }
+  return result;
 }
 
 int64_t Search::tries(size_t messages) const {
@@ -294,7 +325,9 @@ void searchChoices(Search &search, const View &view, Choice &best, bool thorough
   std::stable_sort(starts.begin(), starts.end(),
                    [](const auto &a, const auto &b) { return a.first < b.first; });
   double bestPeriod = 1e300;
-  for (size_t i = 0; i < std::min<size_t>(3, starts.size()) && !search.done(); ++i) {
+  // From few of them all that follows has more to try; a worse start may lead to a better end.
+  const int64_t kept = search.left / 2;
+  for (size_t i = 0; i < starts.size() && (i < 3 || search.left > kept) && !search.done(); ++i) {
     Choice choice = starts[i].second;
     double period = descend(search, family, choice);
     if (period < bestPeriod) {

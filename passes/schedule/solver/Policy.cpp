@@ -73,6 +73,11 @@ static void settle(const Problem &problem, Solution &solution, int64_t effort,
   Evaluation evaluation = solution.evaluation;
   schedules.push_back(coarsen(view, solution.schedule, evaluation,
                               std::min(most, fastest * 1.005), effort, applied));
+  // Not longer than what they have fewer messages for.
+  for (const Schedule &fewer : solution.fewer)
+    if (variations.evaluateAsGiven(fewer).period + variations.costOfMessages(fewer) <=
+        fastest + variations.costOfMessages(solution.schedule))
+      schedules.push_back(fewer);
   if (solution.schedule.order == programOrder(problem))
     for (const auto &[name, period] : solution.baselines)
       if (period <= most)

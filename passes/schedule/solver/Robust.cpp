@@ -34,6 +34,9 @@ constexpr Variation kVariations[] = {
     {20, 4, 100, 4, 0, 0, 12},
 };
 
+/// What a message costs processors of the hosts and is hidden by nothing.
+constexpr double kOfOverhead = 0.1;
+
 Time scaled(Time time, unsigned percent) {
   return static_cast<Time>(static_cast<__int128>(time) * percent / 100);
 }
@@ -159,6 +162,8 @@ private:
 Variations::Variations(const Problem &problem) {
   const Problem given = asGiven(problem);
   bounds.push_back(boundOfAnyOrder(given).period);
+  for (const Communication &communication : problem.communications)
+    ofMessage = std::max(ofMessage, kOfOverhead * linkCost(problem, communication).overhead);
   problems.emplace_back(problem);
   for (const Variation &variation : kVariations) {
     Problem varied = vary(given, variation, bounds.front());
@@ -172,14 +177,15 @@ Variations::Variations(const Problem &problem) {
 std::optional<double> Variations::judge(const Schedule &schedule, double nominal,
                                         double limit) const {
   double sum = 0;
+  const double messages = costOfMessages(schedule) / bounds.front();
   double count = static_cast<double>(bounds.size());
   for (size_t i = 0; i < problems.size(); ++i) {
     // The others are 1 at least.
-    if ((sum + static_cast<double>(problems.size() - i)) / count > limit)
+    if ((sum + static_cast<double>(problems.size() - i)) / count + messages > limit)
       return std::nullopt;
     sum += (i == 0 ? nominal : problems[i].evaluate(schedule).period) / bounds[i];
   }
-  return sum / count;
+  return sum / count + messages;
 }
 
 Schedule mostRobust(const View &view, const Variations &variations,

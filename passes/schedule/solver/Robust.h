@@ -20,11 +20,15 @@ class Variations {
 public:
   explicit Variations(const Problem &problem);
 
-  /// The mean over the variations of the period over what it is bounded by; or
-  /// nothing, if that is certainly above `limit`. The period as given, as it is run, is
+  /// The mean over the variations of the period over what it is bounded by, and costOfMessages()
+  /// over the bound; or nothing, if that is certainly above `limit`. The period as given, as it is run, is
   /// `nominal`.
   std::optional<double> judge(const Schedule &schedule, double nominal,
                               double limit) const;
+  /// Nanoseconds of processors that messages cost, and nothing hides; no problem has them.
+  double costOfMessages(const Schedule &schedule) const {
+    return ofMessage * static_cast<double>(schedule.messages.size());
+  }
   /// With the costs as given.
   Evaluation evaluateAsGiven(const Schedule &schedule) const { return problems.front().evaluate(schedule); }
   /// How many schedules are simulated for one.
@@ -33,6 +37,7 @@ public:
 private:
   std::vector<Connections> problems; ///< that of costs as given first
   std::vector<double> bounds;        ///< of all; that of costs as given first
+  double ofMessage = 0;              ///< a tenth of what it costs on its link
 };
 
 /// A schedule that is good in the variations too: of `schedules`, of each of them with

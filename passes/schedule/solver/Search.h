@@ -10,6 +10,7 @@
 #include "passes/schedule/solver/Connections.h"
 #include "passes/schedule/solver/Order.h"
 
+#include <map>
 #include <tuple>
 
 namespace commsched::schedule {
@@ -26,6 +27,9 @@ public:
   double offer(Schedule schedule);
   /// The same of what applied() has made.
   double offerAsIs(Schedule schedule);
+  /// Of those offered, the best of about as many messages each, with fewer than the best of all and at most
+  /// `times` as long; fewest messages first.
+  std::vector<Schedule> withFewerMessages(double times) const;
   bool done() const { return left <= 0 || (any && bestPeriod <= target); }
   bool perfect() const { return any && bestPeriod <= target; }
   /// How many schedules with so many messages may still be tried.
@@ -41,6 +45,15 @@ public:
   Evaluation evaluation;
   double bestPeriod = 0;
   unsigned evaluations = 0;
+
+private:
+  void keepWithFewerMessages(double period, const Schedule &schedule);
+
+  struct Kept {
+    double period;
+    Schedule schedule;
+  };
+  std::map<int, Kept> kept; ///< by half the powers of two of the number of messages
 };
 
 /// How often a byte of a tensor is on the link, of the one for which that is most.

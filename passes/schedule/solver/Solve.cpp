@@ -23,6 +23,7 @@ static int64_t defaultEffort(const Problem &problem) {
 
 /// Of the best baseline; how messages are written down changes less.
 static constexpr double kNear = 1.05;
+static constexpr double kNearlyAsShort = 1.005;
 
 Solution solve(const Problem &problem, const SolverOptions &options) {
   Solution solution;
@@ -93,6 +94,9 @@ Solution solve(const Problem &problem, const SolverOptions &options) {
     anneal(search, *bestView, static_cast<unsigned>(tries), options.reorder);
     searchLocally(search, View(problem, search.best.order));
   }
+  for (Schedule &schedule : search.withFewerMessages(kNearlyAsShort))
+    if (schedule.order == search.best.order)
+      solution.fewer.push_back(std::move(schedule));
   solution.schedule = std::move(search.best);
   solution.evaluation = std::move(search.evaluation);
   solution.evaluations = search.evaluations;

@@ -4,12 +4,16 @@
 #include "passes/schedule/solver/Robust.h"
 
 #include "passes/schedule/solver/Policy.h"
+#include "tests/cases.h"
+#include "tests/passes/schedule/Layers.h"
 #include "tests/passes/schedule/LittleEffort.h"
 #include "tests/passes/schedule/RandomLayers.h"
 
 #include "gtest/gtest.h"
 
 #include <algorithm>
+#include <numeric>
+#include <random>
 
 namespace commsched::schedule {
 namespace {
@@ -58,6 +62,57 @@ TEST(RobustTest, JudgesByTheMeanAndStopsAtTheLimit) {
   // More as given is more in the mean, and a limit below what is certain ends it.
   EXPECT_GT(*variations.judge(fifo.schedule, 2 * fifo.evaluation.period, kNever), all);
   EXPECT_EQ(variations.judge(fifo.schedule, fifo.evaluation.period, 0.9), std::nullopt);
+}
+
+// What takes a little longer and has fewer messages is taken for them.
+TEST(RobustTest, NoneWithFewerMessagesIsAhead) {
+  unsigned looked = 0;
+  Cases cases = casesOf(200);
+  cases.end = std::max(cases.end, cases.first + 100); // for something to look at
+  for (uint32_t seed = cases.first; seed < cases.end; ++seed) {
+    SCOPED_TRACE(seed);
+    std::mt19937 random(seed);
+    std::vector<int64_t> bytes(4 + random() % 8);
+    for (int64_t &own : bytes)
+      own = 1000 + random() % 1'000'000;
+    // Links have some time left.
+    const Time total = std::accumulate(bytes.begin(), bytes.end(), Time{0}) / static_cast<Time>(bytes.size());
+    Problem problem = layers(total * (10 + random() % 10) / 20, total * (10 + random() % 20) / 10, bytes, 2);
+    for (Communication &communication : problem.communications)
+      for (Stage &stage : communication.stages)
+        stage.overhead = 100 + seed % 5 * 500;
+    const Solution fastest = solve(problem, little());
+    const Solution ours = runPolicy(problem, "solver", little());
+    const Variations variations(problem);
+    const double own = *variations.judge(ours.schedule, ours.evaluation.period, kNever);
+    const double most = std::max(fastest.bestBaseline, fastest.evaluation.period);
+    for (const Schedule &fewer : fastest.fewer) {
+      const double period = evaluate(problem, fewer).period;
+      if (period > most || period + variations.costOfMessages(fewer) >
+                               fastest.evaluation.period + variations.costOfMessages(fastest.schedule))
+        continue;
+      EXPECT_LE(own, *variations.judge(fewer, period, kNever));
+      ++looked;
+    }
+  }
+  EXPECT_GT(looked, 10u);
+}
+
+// Where nothing waits for a message, all that it costs is a tenth of its overhead.
+TEST(RobustTest, MessagesCountThoughALinkHidesThem) {
+  Problem problem;
+  problem.links = {{"l", 1'000'000'000, true}};
+  problem.ops = {{"a", 0, 1'000'000'000, {}, 0}};
+  problem.communications = {{"t", 200, {0}, {}, {{0, 200, 1'000'000, 50}}, true, 0, 0}};
+  Schedule schedule;
+  schedule.order = {{0}};
+  schedule.messages = {{{{0, 0, 100}}, {0}}, {{{0, 100, 200}}, {0}}};
+  schedule.credit = {kNoLimit};
+  const double period = evaluate(problem, schedule).period;
+  EXPECT_EQ(period, 1'000'000'000);
+  const Variations variations(problem);
+  EXPECT_DOUBLE_EQ(variations.costOfMessages(schedule), 200'000);
+  EXPECT_NEAR(*variations.judge(schedule, period, kNever), 1.0002, 1e-12);
 }
 
 // One op, one tensor and a link: what counts is worked out by hand.

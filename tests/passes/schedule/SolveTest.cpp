@@ -36,6 +36,35 @@ std::string text(const Schedule &schedule) {
   return out.str();
 }
 
+// What is kept beside the best has fewer messages the longer it takes, and nothing is kept that is not
+// better than the best in that.
+TEST(SolveTest, KeepsNearlyAsShortOnesWithFewerMessages) {
+  Cases cases = casesOf(200);
+  unsigned kept = 0;
+  for (uint32_t seed = cases.first; seed < cases.end; ++seed) {
+    SCOPED_TRACE(seed);
+    Problem problem = randomLayers(seed, {.maxBytes = 4000});
+    SolverOptions options;
+    options.effort = 20;
+    Solution solution = solve(problem, options);
+    double before = solution.evaluation.period * 1.005;
+    size_t messages = 0;
+    for (const Schedule &fewer : solution.fewer) {
+      ASSERT_EQ(verify(problem, fewer), std::nullopt);
+      EXPECT_EQ(fewer.order, solution.schedule.order);
+      const double period = evaluate(problem, fewer).period;
+      EXPECT_LE(period, before);
+      EXPECT_GE(period, solution.evaluation.period);
+      EXPECT_GT(fewer.messages.size(), messages);
+      EXPECT_LT(fewer.messages.size(), solution.schedule.messages.size());
+      before = std::nextafter(period, 0);
+      messages = fewer.messages.size();
+      ++kept;
+    }
+  }
+  EXPECT_GT(kept, cases.count() / 20);
+}
+
 TEST(SolveTest, IsValidAndBetweenBoundAndBaselines) {
   Cases cases = casesOf(300);
   for (uint32_t seed = cases.first; seed < cases.end; ++seed) {
