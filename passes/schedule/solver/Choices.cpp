@@ -67,13 +67,24 @@ void Search::keepWithFewerMessages(double period, const Schedule &schedule) {
   own->second = {period, schedule};
 }
 
-std::vector<Schedule> Search::withFewerMessages(double times) const {
-  std::vector<Schedule> result;
+void Search::take(Search &&other) {
+  left -= other.given - other.left;
+  evaluations += other.evaluations;
+  if (!(other.bestPeriod < bestPeriod))
+    return keepWithFewerMessages(other.bestPeriod, other.best);
+  keepWithFewerMessages(bestPeriod, best);
+  bestPeriod = other.bestPeriod;
+  evaluation = std::move(other.evaluation);
+  best = std::move(other.best);
+}
+
+std::vector<Search::Kept> Search::withFewerMessages(double times) const {
+  std::vector<Kept> result;
   double shortest = bestPeriod * times;
   for (const auto &[about, own] : kept)
     if (own.period <= shortest && own.schedule.messages.size() < best.messages.size()) {
       shortest = std::nextafter(own.period, 0); // with more messages it must be shorter
-      result.push_back(own.schedule);
+      result.push_back(own);
     }
   return result;
 }

@@ -112,6 +112,13 @@ LinkCost linkCost(const Problem &problem, const Communication &communication) {
   return best;
 }
 
+double hiddenCost(const Problem &problem) {
+  double overhead = 0;
+  for (const Communication &communication : problem.communications)
+    overhead = std::max(overhead, linkCost(problem, communication).overhead);
+  return overhead / 10;
+}
+
 Message wholeMessage(const View &view, const std::vector<unsigned> &communications) {
   Message message;
   for (unsigned communication : communications)

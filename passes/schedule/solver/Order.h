@@ -50,6 +50,10 @@ struct LinkCost {
 };
 LinkCost linkCost(const Problem &problem, const Communication &communication);
 
+/// Nanoseconds of processors that a message is taken to cost though a busy link hides what it costs there: a tenth of that.
+/// No evaluation has it.
+double hiddenCost(const Problem &problem);
+
 /// A message of whole communications.
 Message wholeMessage(const View &view, const std::vector<unsigned> &communications);
 

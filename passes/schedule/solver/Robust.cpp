@@ -34,9 +34,6 @@ constexpr Variation kVariations[] = {
     {20, 4, 100, 4, 0, 0, 12},
 };
 
-/// What a message costs processors of the hosts and is hidden by nothing.
-constexpr double kOfOverhead = 0.1;
-
 Time scaled(Time time, unsigned percent) {
   return static_cast<Time>(static_cast<__int128>(time) * percent / 100);
 }
@@ -162,8 +159,7 @@ private:
 Variations::Variations(const Problem &problem) {
   const Problem given = asGiven(problem);
   bounds.push_back(boundOfAnyOrder(given).period);
-  for (const Communication &communication : problem.communications)
-    ofMessage = std::max(ofMessage, kOfOverhead * linkCost(problem, communication).overhead);
+  ofMessage = hiddenCost(problem);
   problems.emplace_back(problem);
   for (const Variation &variation : kVariations) {
     Problem varied = vary(given, variation, bounds.front());

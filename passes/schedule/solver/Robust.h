@@ -25,7 +25,7 @@ public:
   /// `nominal`.
   std::optional<double> judge(const Schedule &schedule, double nominal,
                               double limit) const;
-  /// Nanoseconds of processors that messages cost, and nothing hides; no problem has them.
+  /// hiddenCost() of all messages.
   double costOfMessages(const Schedule &schedule) const {
     return ofMessage * static_cast<double>(schedule.messages.size());
   }
@@ -37,7 +37,7 @@ public:
 private:
   std::vector<Connections> problems; ///< that of costs as given first
   std::vector<double> bounds;        ///< of all; that of costs as given first
-  double ofMessage = 0;              ///< a tenth of what it costs on its link
+  double ofMessage;                  ///< hiddenCost()
 };
 
 /// A schedule that is good in the variations too: of `schedules`, of each of them with

@@ -20,7 +20,7 @@ public:
   /// Stops below `target` (a period that none can beat), or when `effort` messages
   /// were simulated.
   Search(const Problem &problem, double target, int64_t effort, Applied applied = {})
-      : problem(problem), run(problem), target(target), left(effort), applied(std::move(applied)) {}
+      : problem(problem), run(problem), target(target), left(effort), applied(std::move(applied)), given(effort) {}
 
   /// Evaluates the schedule as it is when applied, keeps that if it is the best so far,
   /// and returns its period.
@@ -29,7 +29,13 @@ public:
   double offerAsIs(Schedule schedule);
   /// Of those offered, the best of about as many messages each, with fewer than the best of all and at most
   /// `times` as long; fewest messages first.
-  std::vector<Schedule> withFewerMessages(double times) const;
+  struct Kept {
+    double period;
+    Schedule schedule;
+  };
+  std::vector<Kept> withFewerMessages(double times) const;
+  /// The best of another search of the same problem, which had `left` from this one.
+  void take(Search &&other);
   bool done() const { return left <= 0 || (any && bestPeriod <= target); }
   bool perfect() const { return any && bestPeriod <= target; }
   /// How many schedules with so many messages may still be tried.
@@ -49,10 +55,7 @@ public:
 private:
   void keepWithFewerMessages(double period, const Schedule &schedule);
 
-  struct Kept {
-    double period;
-    Schedule schedule;
-  };
+  int64_t given; ///< of `left`, at first
   std::map<int, Kept> kept; ///< by half the powers of two of the number of messages
 };
 

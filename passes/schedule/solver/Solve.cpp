@@ -25,6 +25,28 @@ static int64_t defaultEffort(const Problem &problem) {
 static constexpr double kNear = 1.05;
 static constexpr double kNearlyAsShort = 1.005;
 
+/// Half of what may still be tried is changes of a schedule with fewer messages, if one is nearly as short as the best:
+/// there are more of them, and as short as that it is better.
+static void searchAroundFewer(Search &search, const View &view) {
+  const double ofMessage = hiddenCost(search.problem);
+  Schedule *best = nullptr;
+  double least = kNever;
+  std::vector<Search::Kept> kept = search.withFewerMessages(kNearlyAsShort);
+  for (Search::Kept &own : kept) {
+    const double cost = own.period + ofMessage * static_cast<double>(own.schedule.messages.size());
+    if (own.schedule.order != view.order || cost >= least)
+      continue;
+    least = cost;
+    best = &own.schedule;
+  }
+  if (!best)
+    return;
+  Search around(search.problem, search.target, search.left / 2, search.applied);
+  around.offerAsIs(std::move(*best));
+  searchLocally(around, view);
+  search.take(std::move(around));
+}
+
 Solution solve(const Problem &problem, const SolverOptions &options) {
   Solution solution;
   View view(problem, programOrder(problem));
@@ -89,14 +111,15 @@ Solution solve(const Problem &problem, const SolverOptions &options) {
     search.left = std::max<int64_t>(search.left, 0) + kept;
   }
   if (search.any) {
+    searchAroundFewer(search, *bestView);
     searchLocally(search, *bestView);
     auto tries = std::min<int64_t>(15000, search.tries(search.best.messages.size()));
     anneal(search, *bestView, static_cast<unsigned>(tries), options.reorder);
     searchLocally(search, View(problem, search.best.order));
   }
-  for (Schedule &schedule : search.withFewerMessages(kNearlyAsShort))
-    if (schedule.order == search.best.order)
-      solution.fewer.push_back(std::move(schedule));
+  for (Search::Kept &own : search.withFewerMessages(kNearlyAsShort))
+    if (own.schedule.order == search.best.order)
+      solution.fewer.push_back(std::move(own.schedule));
   solution.schedule = std::move(search.best);
   solution.evaluation = std::move(search.evaluation);
   solution.evaluations = search.evaluations;
