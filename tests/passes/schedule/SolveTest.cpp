@@ -4,6 +4,7 @@
 // The solver keeps what it promises.
 
 #include "passes/schedule/solver/Solve.h"
+#include "passes/schedule/solver/Search.h"
 #include "passes/schedule/solver/baselines/Baselines.h"
 #include "tests/cases.h"
 #include "tests/passes/schedule/Layers.h"
@@ -63,6 +64,42 @@ TEST(SolveTest, KeepsNearlyAsShortOnesWithFewerMessages) {
     }
   }
   EXPECT_GT(kept, cases.count() / 20);
+}
+
+// Of two searches of a problem, the better schedule with its evaluation; what is not the best is kept where it has fewer messages,
+// and what both have tried counts.
+TEST(SolveTest, TakesTheBetterOfTwoSearches) {
+  Cases cases = casesOf(100);
+  unsigned taken = 0, kept = 0;
+  for (uint32_t seed = cases.first; seed < cases.end; ++seed) {
+    SCOPED_TRACE(seed);
+    const Problem problem = randomLayers(seed, {.maxBytes = 4000});
+    const View view(problem, programOrder(problem));
+    Search one(problem, 0, 1'000'000), other(problem, 0, 1000);
+    one.offerAsIs(baselines()[seed % baselines().size()].make(view));
+    other.offerAsIs(baselines()[(seed / 7) % baselines().size()].make(view));
+    const Schedule ours = one.best, theirs = other.best;
+    const double before = one.bestPeriod, period = other.bestPeriod;
+    const int64_t left = one.left - (1000 - other.left);
+    one.take(std::move(other));
+    EXPECT_EQ(one.left, left);
+    EXPECT_EQ(one.evaluations, 2u);
+    EXPECT_EQ(one.bestPeriod, std::min(before, period));
+    EXPECT_EQ(one.evaluation.period, one.bestPeriod);
+    EXPECT_EQ(one.best, period < before ? theirs : ours);
+    taken += period < before;
+    const Schedule &longer = period < before ? ours : theirs;
+    const std::vector<Search::Kept> fewer = one.withFewerMessages(1.005);
+    const bool isKept = longer.messages.size() < one.best.messages.size() && std::max(before, period) <= 1.005 * one.bestPeriod;
+    ASSERT_EQ(fewer.size(), isKept);
+    if (isKept) {
+      EXPECT_EQ(fewer[0].schedule, longer);
+      EXPECT_EQ(fewer[0].period, std::max(before, period));
+      ++kept;
+    }
+  }
+  EXPECT_GT(taken, cases.count() / 10);
+  EXPECT_GT(kept, 0u);
 }
 
 TEST(SolveTest, IsValidAndBetweenBoundAndBaselines) {
