@@ -55,7 +55,7 @@ public:
 private:
   void keepWithFewerMessages(double period, const Schedule &schedule);
 
-  int64_t given; ///< of `left`, at first
+  int64_t given;            ///< of `left`, at first
   std::map<int, Kept> kept; ///< by half the powers of two of the number of messages
 };
 
