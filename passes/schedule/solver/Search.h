@@ -27,12 +27,12 @@ public:
   double offer(Schedule schedule);
   /// The same of what applied() has made.
   double offerAsIs(Schedule schedule);
-  /// Of those offered, the best of about as many messages each, with fewer than the best of all and at most
-  /// `times` as long; fewest messages first.
   struct Kept {
     double period;
     Schedule schedule;
   };
+  /// Of those offered, the best of about as many messages each, with fewer than the best of all and at most
+  /// `times` as long; fewest messages first.
   std::vector<Kept> withFewerMessages(double times) const;
   /// The best of another search of the same problem, which had `left` from this one.
   void take(Search &&other);

@@ -44,7 +44,7 @@ struct Solution {
   double bestBaseline = kNever; ///< period of the best of them, as it is or as applied
   /// Those of them, as applied, that came near.
   std::vector<Schedule> rivals;
-  /// Schedules of the solver that are nearly as short, with the same order of ops and fewer messages.
+  /// Others that are nearly as short, with the same order of ops and fewer messages; the fewest first.
   std::vector<Schedule> fewer;
   unsigned evaluations = 0; ///< schedules that were simulated
 };
