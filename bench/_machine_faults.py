@@ -8,7 +8,7 @@ TRAINER, TRAINERS = "runtime/core/trainer_link.cc", "runtime/core/trainers.cc"
 SERVER, CUTS = "runtime/core/server.cc", "runtime/core/server_cuts.cc"
 EVENTS, HEAP = "runtime/simulator/event_queue.h", "plan/heap.h"
 LINK, MATCHER, PACKETS = "runtime/core/link_queue.h", "runtime/core/matcher.h", "plan/packet_queue.h"
-SENDS, URGENCY = "runtime/core/message_sends.h", "plan/urgency.h"
+SENDS, URGENCY, CREDIT = "runtime/core/message_sends.h", "plan/urgency.h", "plan/credit.h"
 PACKET_SIZE = "runtime/core/packet_size.h"
 LINK_END, GREETING = "runtime/core/link_end.cc", "runtime/core/greeting.cc"
 PART_ENDS, PROGRAM = "runtime/program/part_ends.h", "runtime/program/program.cc"
@@ -69,12 +69,15 @@ FAULTS = [
           "          Skip(driver, &recv_);\n          moved = true;\n          continue;", "          break;"),
     # The queue of a link.
     Fault("the least urgent message goes first", LINK, "return a.order > b.order;", "return a.order < b.order;"),
-    Fault("a completed message keeps its credit", LINK, "    in_flight_ -= bytes;\n", ""),
+    Fault("a completed message keeps its credit", CREDIT, "    it->bytes -= bytes;\n", ""),
     Fault("the patience of a link is not armed again", LINK,
-          "    patient_until_ = now + patience;\n    in_flight_ += bytes;", "    in_flight_ += bytes;"),
+          "    patient_until_ = now + patience;\n    in_flight_.Add", "    in_flight_.Add"),
     Fault("a link has no patience to lose", LINK,
-          "if (!fits && now < patient_until_) return false;", "if (!fits) return false;"),
-    Fault("a message longer than the credit never goes", LINK, "credit == 0 || in_flight_ == 0 ||", "credit == 0 ||"),
+          "credit != 0 && now < patient_until_ && ", "credit != 0 && "),
+    Fault("a message longer than the credit never goes", CREDIT, "return alone || (", "return ("),
+    Fault("what a message overtakes has its credit", CREDIT, "if (urgency < flying.urgency) break;", ""),
+    Fault("what is as urgent has none of the credit", CREDIT,
+          "if (urgency < flying.urgency) break;", "if (!(flying.urgency < urgency)) break;"),
     # Who may join.
     Fault("one of an earlier membership ends the job", GREETING,
           "theirs.epoch < own.epoch ? Verdict::kEarlier : Verdict::kLater", "Verdict::kLater"),

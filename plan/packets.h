@@ -38,6 +38,10 @@ constexpr uint64_t ServerPacketBytes(int64_t took, int64_t sharing) {
   return PacketBytes(took <= INT64_MAX / sharing ? took * sharing : INT64_MAX, SlowServerPacket(sharing));
 }
 
+// Of a packet between ranks: with so much of it, it ends before what is less urgent, as it is received as a whole. A round of an urgent
+// all-reduce would end with what else is in its packet, and there are many rounds in a row.
+constexpr uint64_t EnoughOfPacket(uint64_t bytes) { return bytes < kSmallPacket ? bytes : kSmallPacket; }
+
 // That a socket is given before they are sent: what it has cannot be overtaken.
 inline constexpr uint64_t kSocketBytes = uint64_t{128} << 10;
 

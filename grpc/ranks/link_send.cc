@@ -149,7 +149,8 @@ grpc::ByteBuffer Link::NextPacket() {
         if (!last) return;
         matcher_.Sent(outgoing->tag);
         in_last_packet_.push_back(outgoing);
-      });
+      },
+      size_t(plan::EnoughOfPacket(packet_size_.bytes())));
   packet_bytes_ = writer.bytes();
   packet_begin_ = runtime::Clock::now();
   return writer.Finish();

@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Messages to one peer that have not been handed to the transport yet: the most
-// urgent first. A credit bounds the bytes in flight: handed over and not
-// complete. More than that only if they are one message, or if nothing on the link
+// urgent first. A credit bounds the bytes in flight, handed over and not complete, that are as
+// urgent (plan/credit.h). More than that only if nothing on the link
 // completes for the time of its patience: between three ranks and more, each may
 // wait for a message that another holds back.
 #ifndef COMMSCHED_RUNTIME_CORE_LINK_QUEUE_H
@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include "plan/credit.h"
 #include "plan/heap.h"
 #include "plan/urgency.h"
 #include "runtime/base/time.h"
@@ -43,19 +44,18 @@ class LinkQueue {
   bool Next(Bytes credit, Time now, Time patience, Item *item) {
     if (queue_.empty()) return false;
     const Bytes bytes = queue_.front().bytes;
-    const bool fits = credit == 0 || in_flight_ == 0 ||
-                      (bytes <= credit && in_flight_ <= credit - bytes);
-    if (!fits && now < patient_until_) return false;
+    const plan::Urgency &urgency = queue_.front().order.urgency;
+    if (credit != 0 && now < patient_until_ && !in_flight_.Fits(urgency, bytes, credit)) return false;
     patient_until_ = now + patience;
-    in_flight_ += bytes;
+    in_flight_.Add(urgency, bytes);
     *item = queue_.front().item;
     plan::PopHeap(queue_, After);
     return true;
   }
 
-  // A message that was handed over is complete.
-  void Completed(Bytes bytes, Time now, Time patience) {
-    in_flight_ -= bytes;
+  // A message that was handed over, with this urgency and so many bytes, is complete.
+  void Completed(const plan::Urgency &urgency, Bytes bytes, Time now, Time patience) {
+    in_flight_.Remove(urgency, bytes);
     patient_until_ = now + patience;
   }
 
@@ -73,7 +73,7 @@ class LinkQueue {
   static bool After(const Entry &a, const Entry &b) { return a.order > b.order; }
 
   std::vector<Entry> queue_;  // a heap
-  Bytes in_flight_ = 0;
+  plan::BytesInFlight<Bytes> in_flight_;
   Time patient_until_ = 0;
 };
 

@@ -138,9 +138,10 @@ void ProgressEngine::HandleExchange(Event &event) {
   Slice driver{this, active};
   in_exchange_ = true;
   if (event.kind == Event::kSent) {
-    const Round round = RoundAt(*active, active->exchange.send());
-    links_[round.send_peer].Completed(round.send_bytes, ToTime(stall_.looked()),
-                                      patience_);
+    const core::Place &at = active->exchange.send();
+    const Round round = RoundAt(*active, at);
+    links_[round.send_peer].Completed({PhaseAt(*active, at).priority, active->request.call}, round.send_bytes,
+                                      ToTime(stall_.looked()), patience_);
     Trace(*active, TraceSpan::kSend, round.send_peer, round.send_bytes,
           active->send_begin, event.at);
     active->exchange.Sent(driver);

@@ -57,7 +57,9 @@ uint32_t Network::AddChannel(uint32_t up, uint32_t down, double up_share,
   channel.ahead_bytes = options_.socket_bytes + options_.queue_ns * rate;
   channel.packet_bytes = options_.chunk_bytes != 0 ? options_.chunk_bytes : PacketBytesAt(rate, sharing);
   channel.enough_bytes =
-      sharing != 0 ? double(plan::EnoughOfServerPacket(int64_t(channel.packet_bytes))) : channel.packet_bytes;
+      sharing != 0 ? double(plan::EnoughOfServerPacket(int64_t(channel.packet_bytes)))
+                   : double(plan::EnoughOfPacket(uint64_t(channel.packet_bytes)));
+  channel.of_server = sharing != 0;
   channels_.push_back(std::move(channel));
   mark_.push_back(0);
   return uint32_t(channels_.size() - 1);
@@ -151,7 +153,7 @@ bool Network::Write(uint32_t index, Time now) {
         else if (message.tells)
           AddProgress(message, offset + size, &progress);
       },
-      channel.enough_bytes, /*before=*/frames > 0);
+      channel.enough_bytes, /*before=*/channel.of_server && frames > 0);
   resources_[channel.up].bytes += payload * channel.up_share;
   resources_[channel.down].bytes += payload * channel.down_share;
   if (!channel.active) {

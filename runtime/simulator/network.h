@@ -133,6 +133,7 @@ class Network {
     Time latency = 0;
     double overhead_bytes = 0, packet_bytes = 0, enough_bytes = 0, ahead_bytes = 0;
     int to = 0;
+    bool of_server = false;
     plan::PacketQueue<uint64_t, uint32_t, double> ready;  // by Message::number
     std::vector<uint32_t> controls;                       // grants, in order
     std::vector<Packet> packets;                          // on the wire, from `first_packet` on

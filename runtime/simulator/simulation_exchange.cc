@@ -344,7 +344,7 @@ void Simulation::Accepted(const Message &message) {
   if (message.kind != Message::kData) return;
   Slice slice(this, message.sender);
   Link &link = links_[message.channel];
-  link.queue.Completed(message.bytes, now_, kPatience);
+  link.queue.Completed({message.priority, message.call}, message.bytes, now_, kPatience);
   if (!link.dirty && !link.queue.empty()) {
     link.dirty = true;
     dirty_links_.push_back(message.channel);

@@ -376,7 +376,7 @@ void RanksWorld::Sent(int r, uint64_t sequence, const absl::Status &status) {
   Slice &slice = *it->second;
   const Round round = slice.RoundAt(slice.exchange.send());
   rank.stall->Progress(FromTime(now_));
-  rank.queues[round.send_peer].Completed(round.send_bytes, now_, kPatience);
+  rank.queues[round.send_peer].Completed({slice.program().phases[slice.exchange.send().phase].priority, slice.call->number}, round.send_bytes, now_, kPatience);
   slice.exchange.Sent(slice);
   Hand(r);
 }

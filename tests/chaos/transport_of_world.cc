@@ -92,8 +92,7 @@ void RanksWorld::Pump(int r, int peer) {
     packet.push_back(std::move(frame));
   }
   e.frames.clear();
-  e.packets.Take(case_.packet_bytes, plan::kPacketFrames,
-                 [&](Slice *slice, size_t offset, size_t size, bool last) {
+  e.packets.Take(case_.packet_bytes, plan::kPacketFrames, [&](Slice *slice, size_t offset, size_t size, bool last) {
                    const Place &at = slice->exchange.send();
                    const Round round = slice->RoundAt(at);
                    const bool parts = !slice->program().parts.empty();
@@ -106,8 +105,7 @@ void RanksWorld::Pump(int r, int peer) {
                                          Tensor(begin, begin + long(size / kElement))});
                    if (!last) return;
                    e.matcher.Sent(tag);
-                   e.in_last_packet.push_back(slice);
-                 });
+                   e.in_last_packet.push_back(slice); }, std::max(kElement, case_.packet_bytes / 2));
   if (packet.empty()) return;
   e.writing = true;
   Write(r, peer, std::move(packet));

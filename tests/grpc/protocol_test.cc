@@ -21,6 +21,7 @@
 #include "grpc/base/transport.grpc.pb.h"
 #include "grpc/ranks/grpc_transport.h"
 #include "grpc/ranks/handshake.h"
+#include "plan/packets.h"
 #include "tests/conformance/conformance.h"
 #include "tests/grpc/admitted.h"
 
@@ -85,6 +86,16 @@ class Dialler {
     Frame first = frames_.frames(0);
     frames_.mutable_frames()->DeleteSubrange(0, 1);
     return first;
+  }
+  // Steps and bytes of the data in the next packet.
+  std::vector<std::pair<uint64_t, size_t>> ReadPacket() {
+    Packet packet;
+    std::vector<std::pair<uint64_t, size_t>> data;
+    if (frames_.frames().empty() && !stream_->Read(&frames_)) return data;
+    packet.Swap(&frames_);
+    for (const Frame &frame : packet.frames())
+      if (frame.header().has_data()) data.push_back({frame.header().data().tag().step(), frame.payload().size()});
+    return data;
   }
   // The same past announcements: whether one was needed depends on when a grant came.
   Frame ReadMore() {
@@ -360,6 +371,33 @@ TEST_F(ProtocolTest, UrgentMessageOvertakes) {
   EXPECT_LT(before, message.size() / 2);
   EXPECT_TRUE(slow.Wait().ok());
   EXPECT_TRUE(fast.Wait().ok());
+}
+
+// What is received as a whole ends soon behind it.
+TEST_F(ProtocolTest, PacketsOfUrgentMessagesAreShort) {
+  auto peer = Join();
+  std::vector<std::byte> message(size_t{64} << 20), urgent(1000), second(300'000);
+  Result slow, fast, last;
+  peer->Write(GrantFor(1, message.size()));
+  peer->Write(GrantFor(2, urgent.size()));
+  peer->Write(GrantFor(3, second.size()));
+  rank_->Send(1, {.step = 1}, 5, message, slow.done());
+  rank_->Send(1, {.step = 2}, -5, urgent, fast.done());
+  rank_->Send(1, {.step = 3}, -4, second, last.done());
+  bool any = false;
+  for (uint64_t left = message.size() + urgent.size() + second.size(); left > 0;) {
+    const auto packet = peer->ReadPacket();
+    uint64_t bytes = 0;
+    for (const auto &[step, size] : packet) bytes += size;
+    left -= bytes;
+    if (packet.empty() || packet.front().first == packet.back().first) continue;
+    any = true;
+    EXPECT_LE(bytes, plan::kSmallPacket) << packet.front().first << " to " << packet.back().first;
+  }
+  EXPECT_TRUE(any);
+  EXPECT_TRUE(slow.Wait().ok());
+  EXPECT_TRUE(fast.Wait().ok());
+  EXPECT_TRUE(last.Wait().ok());
 }
 
 TEST_F(ProtocolTest, StrangersAreRefusedAndDoNoHarm) {

@@ -151,20 +151,36 @@ TEST_F(ProgressEngineTest, WithoutCreditEverythingIsHandedOverAtOnce) {
 TEST_F(ProgressEngineTest, UrgentMessagesOvertakeWhatTheCreditHoldsBack) {
   Start(5, 2 * kBytes);
   transport_.Await(1);
-  Start(6, 2 * kBytes);
+  Start(5, 2 * kBytes);
   transport_.Await(2);
-  for (int i = 0; i < 3; ++i) Start(7, 2 * kBytes);  // keys 2 to 4 wait
-  Start(0, 2 * kBytes);                              // key 5
+  for (int i = 0; i < 3; ++i) Start(5, 2 * kBytes);  // keys 2 to 4 wait
+  Start(4, 2 * kBytes);                              // key 5 does not wait for what it overtakes
   // Another link has a credit of its own, and is behind all of them in the
   // engine's queue: so they have all come.
   Start(9, 2 * kBytes, /*peer=*/2);
-  EXPECT_THAT(transport_.Await(3), ElementsAre(0, 1, 6));
-  transport_.CompleteOne();
-  EXPECT_THAT(transport_.Await(4), ElementsAre(0, 1, 6, 5));
+  EXPECT_THAT(transport_.Await(4), ElementsAre(0, 1, 5, 6));
+  transport_.CompleteOne();  // key 0: keys 1 and 5 are before key 2
+  Start(6, 2 * kBytes);      // key 7
+  Start(9, 2 * kBytes, /*peer=*/2);
+  EXPECT_THAT(transport_.Await(5), ElementsAre(0, 1, 5, 6, 8));
+  for (int i = 0; i < 8; ++i) transport_.CompleteOne();
+  host_.Await(9);
+  EXPECT_THAT(transport_.Await(9), ElementsAre(0, 1, 5, 6, 8, 2, 3, 4, 7));
+  EXPECT_EQ(transport_.most(), 3 * kBytes);
+}
+
+TEST_F(ProgressEngineTest, WhatIsMoreUrgentHasTheWholeCredit) {
+  for (int i = 0; i < 2; ++i) Start(5, 2 * kBytes);
+  transport_.Await(2);
+  for (int i = 0; i < 3; ++i) Start(0, 2 * kBytes);  // keys 2 to 4, of which one waits
+  Start(9, 2 * kBytes, /*peer=*/2);
+  EXPECT_THAT(transport_.Await(5), ElementsAre(0, 1, 2, 3, 5));
+  transport_.CompleteOne();  // key 0, which key 4 does not wait for
+  Start(9, 2 * kBytes, /*peer=*/2);
+  EXPECT_THAT(transport_.Await(6), ElementsAre(0, 1, 2, 3, 5, 6));
   for (int i = 0; i < 6; ++i) transport_.CompleteOne();
   host_.Await(7);
-  EXPECT_THAT(transport_.Await(7), ElementsAre(0, 1, 6, 5, 2, 3, 4));
-  EXPECT_EQ(transport_.most(), 2 * kBytes);
+  EXPECT_THAT(transport_.Await(7), ElementsAre(0, 1, 2, 3, 5, 6, 4));
 }
 
 // The half of an all-reduce that distributes sums lets others pass.

@@ -114,7 +114,7 @@ CostPlan RandomSteps(std::mt19937_64 &random, int nodes) {
 
 // On all ranks the same one order in all steps, one behind the other.
 TEST(SimulatorInOrder, AllRanksHaveOneOrder) {
-  size_t slower = 0, cases = 0;
+  size_t slower = 0, faster = 0;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     std::mt19937_64 random(seed);
     const int nodes = 2 + int(random() % 4);
@@ -130,7 +130,7 @@ TEST(SimulatorInOrder, AllRanksHaveOneOrder) {
     options.trace = &trace;
     const SimulationResult result = plan.Simulate(options);
     slower += result.total_ns > overtaking;
-    ++cases;
+    faster += result.total_ns < overtaking;
     std::map<int, std::vector<std::string>> orders;  // by rank
     for (const Span &span : SpansOf(trace)) {
       if (span.track.rfind("send", 0) != 0) continue;
@@ -147,8 +147,8 @@ TEST(SimulatorInOrder, AllRanksHaveOneOrder) {
       for (size_t i = keys; i < order.size(); ++i) EXPECT_EQ(order[i], order[i - keys]);
     }
   }
-  // It is a restriction, and mostly costs something.
-  EXPECT_GT(slower, cases / 2);
+  // It is a restriction: where it makes a difference, it mostly costs something.
+  EXPECT_GT(slower, faster);
 }
 
 TEST(SimulatorInOrder, RefusesWhatMakesNoSense) {

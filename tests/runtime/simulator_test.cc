@@ -137,18 +137,18 @@ TEST(Simulator, UrgentMessageOvertakesBetweenPackets) {
   SimulationOptions options = Plain(1);
   auto urgent = SpansOf(plan, options, "receive from 1", "urgent");
   ASSERT_EQ(urgent.size(), 1u);
-  // It fills up a packet, which is there when all of it is.
-  const double packet = 1'048'576;
-  EXPECT_DOUBLE_EQ(urgent[0].end, (100 + 3 * packet + 1000 + kAlpha) / 1000);
+  // What is not as urgent fills up a small packet, which is there when all of it is.
+  const double packet = 1'048'576, shared = plan::kSmallPacket;
+  EXPECT_DOUBLE_EQ(urgent[0].end, (100 + 2 * packet + shared + kAlpha) / 1000);
   // A socket that takes more cannot be overtaken.
   options.socket_bytes = 2 << 20;
   urgent = SpansOf(plan, options, "receive from 1", "urgent");
-  EXPECT_DOUBLE_EQ(urgent[0].end, (100 + 5 * packet + 1000 + kAlpha) / 1000);
+  EXPECT_DOUBLE_EQ(urgent[0].end, (100 + 4 * packet + shared + kAlpha) / 1000);
   // Nor can what stands in a queue of the link.
   options.socket_bytes = 0;
   options.queue_ns = 2 << 20;
   urgent = SpansOf(plan, options, "receive from 1", "urgent");
-  EXPECT_DOUBLE_EQ(urgent[0].end, (100 + 5 * packet + 1000 + kAlpha) / 1000);
+  EXPECT_DOUBLE_EQ(urgent[0].end, (100 + 4 * packet + shared + kAlpha) / 1000);
   options.queue_ns = 0;
   plan.f.proto()->mutable_instructions(3)->set_priority(9);
   urgent = SpansOf(plan, options, "receive from 1", "urgent");
@@ -183,6 +183,16 @@ TEST(Simulator, CreditHoldsMessagesBack) {
   b = SpansOf(plan, options, "send to 1", "b");
   ASSERT_EQ(b.size(), 1u);
   EXPECT_DOUBLE_EQ(b[0].begin, 3);
+  // Not those that overtake what is on its way.
+  CostPlan later(2);
+  later.f.Delay(1000, {{2, 1}});
+  later.f.Delay(500, {{3, 1}});
+  later.AllReduce("a", 500, {{0}}, Swap(), 2);
+  later.AllReduce("b", 500, {{1}}, Swap(), 1);
+  later.f.proto()->set_credit_bytes(3000);
+  b = SpansOf(later, options, "send to 1", "b");
+  ASSERT_EQ(b.size(), 1u);
+  EXPECT_DOUBLE_EQ(b[0].begin, 1.5);
 }
 
 TEST(Simulator, StepsOverlap) {

@@ -183,19 +183,24 @@ void Execution::enqueue(uint64_t step, unsigned message, unsigned stage) {
   links[own.link].queue.push({urgency, bytesBefore.empty() ? 0 : bytesBefore[index], message, stage});
 }
 
-void Execution::freeCredit(unsigned message, unsigned stage) {
+void Execution::freeCredit(uint64_t step, unsigned message, unsigned stage) {
   unsigned link = stagesOf(message)[stage].link;
   if (connections[link])
     return;
-  links[link].bytes -= bytesOf(message, stage);
-  --links[link].messages;
+  int64_t size = bytesOf(message, stage);
+  if (packets[link]) {
+    links[link].inFlight.Remove({priorities[stageBegin[message] + stage], step}, size);
+  } else {
+    links[link].bytes -= size;
+    --links[link].messages;
+  }
   touch(link);
 }
 
 void Execution::endMessage(uint64_t step, unsigned message, unsigned stage) {
   const std::vector<Stage> &stages = stagesOf(message);
   if (!freesCreditEarly(message, stage))
-    freeCredit(message, stage);
+    freeCredit(step, message, stage);
   if (stage + 1 < stages.size()) {
     enqueue(step, message, stage + 1);
     return;
@@ -353,7 +358,7 @@ bool Execution::advance() {
     else if (event.kind % 2)
       endMessage(event.step, event.index, event.kind / 2);
     else
-      freeCredit(event.index, event.kind / 2 - 1);
+      freeCredit(event.step, event.index, event.kind / 2 - 1);
   }
   completeSteps();
   return true;

@@ -11,6 +11,7 @@
 #include "passes/schedule/solver/ConnectionLink.h"
 #include "passes/schedule/solver/OpStream.h"
 #include "passes/schedule/solver/Timeline.h"
+#include "plan/credit.h"
 #include "plan/urgency.h"
 
 #include <optional>
@@ -142,7 +143,8 @@ private:
     int64_t bytes = 0; ///< given, credit not free again
     unsigned messages = 0;
     /// With packets.
-    std::priority_queue<Sending> given; ///< but for the one that is being sent
+    plan::BytesInFlight<int64_t> inFlight; ///< likewise
+    std::priority_queue<Sending> given;    ///< but for the one that is being sent
     bool busy = false;
     Sending current;
     Time begun = 0;      ///< what was left of it when the link began to send it
@@ -178,7 +180,7 @@ private:
   void reset(uint64_t step);
   void endOp(uint64_t step, unsigned op);
   void endMessage(uint64_t step, unsigned message, unsigned stage);
-  void freeCredit(unsigned message, unsigned stage);
+  void freeCredit(uint64_t step, unsigned message, unsigned stage);
   void endPiece(uint64_t step, unsigned communication);
   void arrive(uint64_t step, unsigned communication);
   void enqueue(uint64_t step, unsigned message, unsigned stage);

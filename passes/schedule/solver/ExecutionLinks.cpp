@@ -29,14 +29,18 @@ bool Execution::dispatch() {
     while (!link.queue.empty()) {
       const Waiting &next = link.queue.top();
       int64_t size = bytesOf(next.message, next.stage);
-      if (link.messages && size > credit[i] - link.bytes)
-        break;
-      link.bytes += size;
-      ++link.messages;
-      if (packets[i])
+      if (packets[i]) {
+        if (!link.inFlight.Fits(next.urgency, size, credit[i]))
+          break;
+        link.inFlight.Add(next.urgency, size);
         link.given.push({next, workOf(next)});
-      else
+      } else {
+        if (link.messages && size > credit[i] - link.bytes)
+          break;
+        link.bytes += size;
+        ++link.messages;
         sendInOrder(i, next);
+      }
       link.queue.pop();
       any = true;
     }

@@ -36,6 +36,10 @@ struct Transfer {
   double sent = kEndless, complete = kEndless, credit = kEndless;
 };
 
+std::pair<int64_t, unsigned> urgencyOf(const Transfer &transfer) {
+  return {std::get<0>(transfer.order), std::get<1>(transfer.order)};
+}
+
 /// Of a connection with a server, given to its socket.
 struct Packet {
   double left = 0;
@@ -346,7 +350,7 @@ private:
       double bytes = 0;
       bool counts = false;
       for (const Transfer &other : connection.given)
-        if (other.credit > now + kSame) {
+        if (other.credit > now + kSame && (!next->packets || urgencyOf(other) <= urgencyOf(*next))) {
           bytes += other.bytes;
           counts = true;
         }

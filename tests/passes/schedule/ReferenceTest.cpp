@@ -208,7 +208,11 @@ private:
       for (const auto &[key, other] : messages)
         if (stagesOf(std::get<1>(key))[std::get<2>(key)].link == link) {
           free = std::max(free, other.sent);
-          if (other.free > now) {
+          // Of packets, what it does not overtake.
+          auto [ofStep, of, ofStage] = key;
+          bool counts = !problem.links[link].packetBytes ||
+                        std::pair(schedule.messages[of].priorities[ofStage], ofStep) <= std::pair(priority, step);
+          if (other.free > now && counts) {
             onTheWay += other.bytes;
             ++count;
           }

@@ -214,8 +214,8 @@ class Job {
         EXPECT_TRUE(to.here.try_emplace(tag, *message).second);
         if (to.posted.contains(tag)) Arrive(peer, tag);
       });
-      Later([this, slice, peer, bytes = round.send_bytes] {
-        ranks_[size_t(slice->rank)].links[size_t(peer)].Completed(bytes, now_, kPatience);
+      Later([this, slice, peer, phase = at.phase, bytes = round.send_bytes] {
+        ranks_[size_t(slice->rank)].links[size_t(peer)].Completed({int32_t(phase), 0}, bytes, now_, kPatience);
         slice->exchange.Sent(*slice);
       });
     });
@@ -339,6 +339,7 @@ TEST(ExchangeMachineTest, WhatIsStillToBeSentIsNotOverwritten) {
 // --- The queue of a link ----------------------------------------------------
 
 TEST(LinkQueueTest, GivesTheMostUrgentFirstAndKeepsTheCredit) {
+  size_t overtakes = 0;
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     SCOPED_TRACE(::testing::Message() << "seed " << seed);
     std::mt19937_64 random(seed);
@@ -350,6 +351,7 @@ TEST(LinkQueueTest, GivesTheMostUrgentFirstAndKeepsTheCredit) {
       uint64_t bytes;
       int item;
     };
+    const auto urgency = [](const Waiting &w) { return std::pair(std::get<0>(w.order), std::get<1>(w.order)); };
     std::vector<Waiting> waiting, flying;
     runtime::Time now = 0, moved = -kPatience;
     for (int i = 0; i < 300; ++i) {
@@ -363,18 +365,21 @@ TEST(LinkQueueTest, GivesTheMostUrgentFirstAndKeepsTheCredit) {
         const auto [priority, call, exchange, round, slice] = next.order;
         queue.Push({{priority, call}, exchange, round, slice}, next.bytes, next.item);
       }
-      uint64_t in_flight = 0;
-      for (const Waiting &f : flying) in_flight += f.bytes;
       int item = -1;
       const bool given = queue.Next(credit, now, kPatience, &item);
       auto first = std::min_element(
           waiting.begin(), waiting.end(),
           [](const Waiting &a, const Waiting &b) { return a.order < b.order; });
+      // What it does not overtake.
+      uint64_t in_flight = 0, before = 0;
+      for (const Waiting &f : flying)
+        if (first != waiting.end() && urgency(f) <= urgency(*first)) in_flight += f.bytes, ++before;
       if (first == waiting.end()) {
         EXPECT_FALSE(given);
       } else {
-        const bool may = credit == 0 || in_flight == 0 ||
+        const bool may = credit == 0 || before == 0 ||
                          in_flight + first->bytes <= credit || now - moved >= kPatience;
+        overtakes += given && credit != 0 && before < flying.size();
         ASSERT_EQ(given, may);
         if (given) {
           ASSERT_EQ(item, first->item);
@@ -385,13 +390,15 @@ TEST(LinkQueueTest, GivesTheMostUrgentFirstAndKeepsTheCredit) {
       }
       if (!flying.empty() && random() % 3 == 0) {
         std::swap(flying[random() % flying.size()], flying.back());
-        queue.Completed(flying.back().bytes, now, kPatience);
+        const auto [priority, call] = urgency(flying.back());
+        queue.Completed({priority, call}, flying.back().bytes, now, kPatience);
         flying.pop_back();
         moved = now;
       }
       ASSERT_EQ(queue.empty(), waiting.empty());
     }
   }
+  EXPECT_GT(overtakes, 100u);
 }
 
 }  // namespace
