@@ -115,7 +115,7 @@ CostPlan RandomSteps(std::mt19937_64 &random, int nodes) {
 // On all ranks the same one order in all steps, one behind the other.
 TEST(SimulatorInOrder, AllRanksHaveOneOrder) {
   size_t slower = 0, faster = 0;
-  for (uint64_t seed = 0; seed < 60; ++seed) {
+  for (uint64_t seed = 0; seed < 120; ++seed) {
     std::mt19937_64 random(seed);
     const int nodes = 2 + int(random() % 4);
     CostPlan plan = RandomSteps(random, nodes);
@@ -148,7 +148,7 @@ TEST(SimulatorInOrder, AllRanksHaveOneOrder) {
     }
   }
   // It is a restriction: where it makes a difference, it mostly costs something.
-  EXPECT_GT(slower, faster);
+  EXPECT_GT(2 * slower, 3 * faster);
 }
 
 TEST(SimulatorInOrder, RefusesWhatMakesNoSense) {
