@@ -140,7 +140,7 @@ def Cs_ScheduleAttr : Cs_Attr<"Schedule", "schedule"> {
     `policy`: what decided. `period_ns`: predicted time per step; no schedule with
     the same order of fragments takes less than `bound_ns`, none at all less than
     `any_order_bound_ns` (0: not computed). `credit`: bytes that are given to a
-    link and not complete at most; 0 is no limit. None is negative.
+    link and not complete at most, of those that a message does not overtake; 0 is no limit. None is negative.
   }];
   let parameters = (ins StringRefParameter<>:$policy, "int64_t":$period_ns,
                         "int64_t":$bound_ns, "int64_t":$any_order_bound_ns,

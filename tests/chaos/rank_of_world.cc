@@ -374,9 +374,11 @@ void RanksWorld::Sent(int r, uint64_t sequence, const absl::Status &status) {
   }
   if (!status.ok()) return Fail(r, status);
   Slice &slice = *it->second;
-  const Round round = slice.RoundAt(slice.exchange.send());
+  const Place &at = slice.exchange.send();
+  const Round round = slice.RoundAt(at);
   rank.stall->Progress(FromTime(now_));
-  rank.queues[round.send_peer].Completed({slice.program().phases[slice.exchange.send().phase].priority, slice.call->number}, round.send_bytes, now_, kPatience);
+  rank.queues[round.send_peer].Completed({slice.program().phases[at.phase].priority, slice.call->number},
+                                         round.send_bytes, now_, kPatience);
   slice.exchange.Sent(slice);
   Hand(r);
 }

@@ -92,20 +92,19 @@ void RanksWorld::Pump(int r, int peer) {
     packet.push_back(std::move(frame));
   }
   e.frames.clear();
-  e.packets.Take(case_.packet_bytes, plan::kPacketFrames, [&](Slice *slice, size_t offset, size_t size, bool last) {
-                   const Place &at = slice->exchange.send();
-                   const Round round = slice->RoundAt(at);
-                   const bool parts = !slice->program().parts.empty();
-                   const Tensor &from = parts ? slice->outgoing
-                                              : ranks_[size_t(r)].buffers[slice->program().key_id];
-                   const auto begin =
-                       from.begin() + long(((parts ? 0 : round.send_begin) + offset) / kElement);
-                   const MessageTag tag = slice->TagAt(at);
-                   packet.push_back(Data{tag, round.send_bytes, offset,
-                                         Tensor(begin, begin + long(size / kElement))});
-                   if (!last) return;
-                   e.matcher.Sent(tag);
-                   e.in_last_packet.push_back(slice); }, std::max(kElement, case_.packet_bytes / 2));
+  const auto add = [&](Slice *slice, size_t offset, size_t size, bool last) {
+    const Place &at = slice->exchange.send();
+    const Round round = slice->RoundAt(at);
+    const bool parts = !slice->program().parts.empty();
+    const Tensor &from = parts ? slice->outgoing : ranks_[size_t(r)].buffers[slice->program().key_id];
+    const auto begin = from.begin() + long(((parts ? 0 : round.send_begin) + offset) / kElement);
+    const MessageTag tag = slice->TagAt(at);
+    packet.push_back(Data{tag, round.send_bytes, offset, Tensor(begin, begin + long(size / kElement))});
+    if (!last) return;
+    e.matcher.Sent(tag);
+    e.in_last_packet.push_back(slice);
+  };
+  e.packets.Take(case_.packet_bytes, plan::kPacketFrames, add, std::max(kElement, case_.packet_bytes / 2));
   if (packet.empty()) return;
   e.writing = true;
   Write(r, peer, std::move(packet));

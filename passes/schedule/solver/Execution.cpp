@@ -187,13 +187,7 @@ void Execution::freeCredit(uint64_t step, unsigned message, unsigned stage) {
   unsigned link = stagesOf(message)[stage].link;
   if (connections[link])
     return;
-  int64_t size = bytesOf(message, stage);
-  if (packets[link]) {
-    links[link].inFlight.Remove({priorities[stageBegin[message] + stage], step}, size);
-  } else {
-    links[link].bytes -= size;
-    --links[link].messages;
-  }
+  links[link].inFlight.Remove(countedUrgency(link, {priorities[stageBegin[message] + stage], step}), bytesOf(message, stage));
   touch(link);
 }
 

@@ -140,11 +140,9 @@ private:
   struct LinkState {
     std::priority_queue<Waiting> queue;
     Time free = 0;
-    int64_t bytes = 0; ///< given, credit not free again
-    unsigned messages = 0;
+    plan::BytesInFlight<int64_t> inFlight; ///< given, credit not free again
     /// With packets.
-    plan::BytesInFlight<int64_t> inFlight; ///< likewise
-    std::priority_queue<Sending> given;    ///< but for the one that is being sent
+    std::priority_queue<Sending> given; ///< but for the one that is being sent
     bool busy = false;
     Sending current;
     Time begun = 0;      ///< what was left of it when the link began to send it
@@ -189,6 +187,10 @@ private:
   bool dispatch();
   void sendInOrder(unsigned link, const Waiting &next);
   bool sendByUrgency(unsigned link);
+  /// By which credit is counted: where messages are sent in order none overtakes another.
+  plan::Urgency countedUrgency(unsigned link, const plan::Urgency &urgency) const {
+    return packets[link] ? urgency : plan::Urgency();
+  }
   void goOn(unsigned link);
   void setBusy(unsigned link, bool busy);
   void count(Medium &medium);

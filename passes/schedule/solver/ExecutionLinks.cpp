@@ -29,18 +29,14 @@ bool Execution::dispatch() {
     while (!link.queue.empty()) {
       const Waiting &next = link.queue.top();
       int64_t size = bytesOf(next.message, next.stage);
-      if (packets[i]) {
-        if (!link.inFlight.Fits(next.urgency, size, credit[i]))
-          break;
-        link.inFlight.Add(next.urgency, size);
+      const plan::Urgency urgency = countedUrgency(i, next.urgency);
+      if (!link.inFlight.Fits(urgency, size, credit[i]))
+        break;
+      link.inFlight.Add(urgency, size);
+      if (packets[i])
         link.given.push({next, workOf(next)});
-      } else {
-        if (link.messages && size > credit[i] - link.bytes)
-          break;
-        link.bytes += size;
-        ++link.messages;
+      else
         sendInOrder(i, next);
-      }
       link.queue.pop();
       any = true;
     }
