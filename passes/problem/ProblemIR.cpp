@@ -19,9 +19,9 @@ static constexpr llvm::StringLiteral kStepsApart("cs.steps_apart");
 static constexpr llvm::StringLiteral kCreditUntilSent("cs.credit_until_sent"), kByConnection("cs.by_connection");
 /// Of a communication: schedule::Stage::avoidableBytes, where that is not 0.
 static constexpr llvm::StringLiteral kAvoidableBytes("cs.avoidable_bytes");
-/// Integers: schedule::Link::packetBytes, aheadBytes and peers.
+/// Integers: schedule::Link::packetBytes, aheadBytes, peers and rounds.
 static constexpr llvm::StringLiteral kPacketBytes("cs.packet_bytes"), kAheadBytes("cs.ahead_bytes"),
-    kPeers("cs.peers");
+    kPeers("cs.peers"), kRounds("cs.rounds");
 
 namespace {
 
@@ -174,15 +174,16 @@ FailureOr<schedule::Problem> commsched::readProblem(cs::ProblemOp op) {
     problem.links.push_back({link.getLabel().str(),
                              static_cast<int64_t>(link.getBytesPerSecond()),
                              link->hasAttr(kCreditUntilSent)});
-    int64_t peers = 1;
+    int64_t peers = 1, rounds = 1;
     for (auto [name, to] : {std::pair(kPacketBytes, &problem.links.back().packetBytes),
                             std::pair(kAheadBytes, &problem.links.back().aheadBytes),
-                            std::pair(kPeers, &peers)})
+                            std::pair(kPeers, &peers), std::pair(kRounds, &rounds)})
       if (failed(readNumber(link, name, *to)))
         return failure();
     problem.links.back().byConnection = link->hasAttr(kByConnection);
     // Others are none of those that are checked below.
-    problem.links.back().peers = peers == static_cast<unsigned>(peers) ? static_cast<unsigned>(peers) : 0;
+    for (auto [number, to] : {std::pair(peers, &problem.links.back().peers), std::pair(rounds, &problem.links.back().rounds)})
+      *to = number == static_cast<unsigned>(number) ? static_cast<unsigned>(number) : 0;
   }
   for (cs::ProblemComputeOp compute : parts.computes)
     problem.ops.push_back({compute.getLabel().str(),
@@ -228,6 +229,8 @@ cs::ProblemOp commsched::writeProblem(OpBuilder &builder, Location location,
     }
     if (link.peers != 1)
       linkOp->setAttr(kPeers, builder.getI64IntegerAttr(link.peers));
+    if (link.rounds != 1)
+      linkOp->setAttr(kRounds, builder.getI64IntegerAttr(link.rounds));
     if (link.byConnection)
       linkOp->setAttr(kByConnection, builder.getUnitAttr());
     links.push_back(linkOp);

@@ -138,9 +138,7 @@ unsigned StepCosts::linkOf(schedule::Problem &problem, StringRef name) {
                             ? nccl->bytesPerSecond()
                             : cluster.getInter().getMbitPerS() * (1'000'000 / 8);
   link.creditUntilSent = true; // a message is off the link's hands when it is sent
-  // Of two ranks the most urgent packets go first. With more, a half of an all-reduce has
-  // several rounds, each of which waits for the packets of others again, and a message is
-  // taken to be overtaken by none: docs/scheduling.md says why.
+  // Of two ranks the most urgent packets go first. With more, a half of an all-reduce has several rounds: docs/scheduling.md.
   if (name == kInter && ranks == 2) {
     link.packetBytes = static_cast<int64_t>(
         plan::PacketBytes(schedule::transferTime(link, plan::kLargePacket)));
@@ -153,11 +151,18 @@ unsigned StepCosts::linkOf(schedule::Problem &problem, StringRef name) {
                                   schedule::transferTime(link, plan::kLargePacket), std::max(ranks, servers)));
     link.aheadBytes = each * static_cast<int64_t>(plan::kSocketBytes);
   }
-  // With one device schedules that are judged in order take what they are said to, in the
-  // median to 0.1 %.
-  if (name == kInter && cluster.getDevices() > 1 && halves(algorithm, ranks))
-    link.peers = llvm::Log2_64(ranks);
+  if (name == kInter)
+    setRounds(link);
   return known->second;
+}
+
+void StepCosts::setRounds(schedule::Link &link) const {
+  // Of so many rounds it takes seconds to judge a step of a hundred tensors.
+  constexpr int64_t kMostRounds = 63;
+  if (!halves(algorithm, ranks))
+    link.rounds = static_cast<unsigned>(ranks > 2 && ranks - 1 <= kMostRounds ? ranks - 1 : 1);
+  else if (cs::ClusterOp(cluster).getDevices() > 1) // with one, schedules that are judged in order take what they are said to
+    link.peers = llvm::Log2_64(ranks);
 }
 
 /// Each round is a message: it occupies the link for the overhead and its bytes, and

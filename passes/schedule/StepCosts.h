@@ -50,6 +50,7 @@ private:
   void findBusiest();
   int64_t ranksOf(mlir::Operation *collective) const;
   unsigned linkOf(schedule::Problem &problem, llvm::StringRef name);
+  void setRounds(schedule::Link &link) const;
   schedule::Stage message(unsigned link, CollectiveCost cost) const;
   schedule::Stage countingLess(schedule::Stage stage, CollectiveLeast least) const;
   schedule::Stage messageTo(mlir::Operation *op, bool up,

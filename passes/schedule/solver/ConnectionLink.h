@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a connection with a server sends when, packet by packet, as the transport does.
+// What a connection sends when, packet by packet, as the transport does.
 
 #ifndef COMMSCHED_PASSES_SCHEDULE_SOLVER_CONNECTIONLINK_H
 #define COMMSCHED_PASSES_SCHEDULE_SOLVER_CONNECTIONLINK_H
@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <tuple>
-#include <utility>
 #include <vector>
 
 namespace commsched::schedule {
@@ -23,41 +22,61 @@ namespace commsched::schedule {
 class ConnectionLink {
 public:
   struct Item {
-    unsigned message = 0, stage = 0;
+    unsigned exchange = 0, message = 0, stage = 0;
     uint64_t step = 0;
     Time overhead = 0;
+    bool tells = false; ///< what has been sent of it, before all of it is
+  };
+  /// What a packet had of an item, with which it is there.
+  struct Part {
+    Item item;
+    Time begin = 0, end = 0; ///< of its bytes
+    bool last = false;
   };
 
-  /// `pushes`: what is sent is of no use before all of it is there (PacketQueue).
-  ConnectionLink(Time packet, Time ahead, bool pushes) : packet(packet), ahead(ahead), pushes(pushes) {}
+  /// `enough`: of a packet that has something more urgent (PacketQueue). `pushes`: what is sent is of no use before all of
+  /// it is there (likewise). `accepts`: accept() is called.
+  ConnectionLink(Time packet, Time ahead, Time enough, bool pushes, bool accepts)
+      : packet(packet), ahead(ahead), enough(enough), pushes(pushes), accepts(accepts) {}
 
   /// May be sent from now on.
   void push(const plan::Urgency &urgency, const Item &item, Time bytes, Time now);
-  /// Takes what the socket takes now; false if that is nothing.
+  /// Visits items of which the socket has taken all since the last time.
+  template <typename Visit>
+  void accept(Time now, Visit visit) {
+    if (!isFree(now))
+      return;
+    for (const Item &item : taken)
+      visit(item);
+    taken.clear();
+  }
+  /// Takes a packet if the socket does now; else false.
   bool take(Time now);
-  /// Visits what has been sent by now, and forgets it.
+  /// Visits what has been sent by now, the last part of each item and those of others that tell, and forgets it.
   template <typename Visit>
   void deliver(Time now, Visit visit) {
     for (; sends() && wire[first].end <= now; ++first)
-      for (unsigned i = 0; i < wire[first].complete; ++i)
-        visit(complete[firstComplete++]);
+      for (unsigned i = 0; i < wire[first].parts; ++i)
+        visit(parts[firstPart++]);
     if (!sends()) { // their memory is kept
       wire.clear();
-      complete.clear();
-      first = firstComplete = 0;
+      parts.clear();
+      first = firstPart = 0;
     }
   }
 
   bool sends() const { return first < wire.size(); }
   /// When there is next something to take, or to deliver. Requires that it sends.
   Time next() const {
-    return queue.empty() ? wire[first].end : std::min(wire[first].end, tail - ahead);
+    return queue.empty() && taken.empty() ? wire[first].end : std::min(wire[first].end, tail - ahead);
   }
   /// visit() of numbers on which what comes depends, steps counted from `step`.
   template <typename Visit>
   void describe(Time now, uint64_t step, Visit visit) const;
 
 private:
+  /// Whether the socket has room for a packet.
+  bool isFree(Time now) const { return !sends() || tail - now <= ahead; }
   /// Of `many`, those that the socket has taken.
   Time takenOfMany(Time now) const {
     return std::clamp((now - manyBegun + ahead + packet - 1) / packet, manyAtOnce, many);
@@ -65,16 +84,17 @@ private:
 
   struct Packet {
     Time end = 0;
-    unsigned complete = 0; ///< how many items
+    unsigned parts = 0; ///< how many
   };
 
-  Time packet, ahead;
-  bool pushes;
-  plan::PacketQueue<std::pair<unsigned, unsigned>, Item, Time> queue;
-  std::vector<Packet> wire;   ///< from `first` on
-  std::vector<Item> complete; ///< of these, from `firstComplete` on
-  size_t first = 0, firstComplete = 0;
-  Time tail = 0; ///< when all packets that were taken have been sent
+  Time packet, ahead, enough;
+  bool pushes, accepts;
+  plan::PacketQueue<std::tuple<unsigned, unsigned, unsigned>, Item, Time> queue;
+  std::vector<Packet> wire; ///< from `first` on
+  std::vector<Part> parts;  ///< of these, from `firstPart` on
+  size_t first = 0, firstPart = 0;
+  std::vector<Item> taken; ///< whole, of the last packet
+  Time tail = 0;           ///< when all packets that were taken have been sent
   /// Where the last of them stands for several of one item: those behind it, begun when, of which so many were taken at once.
   Time many = 0, manyBegun = 0, manyAtOnce = 0;
 };
@@ -93,11 +113,12 @@ void ConnectionLink::describe(Time now, uint64_t step, Visit visit) const {
   visit(static_cast<int64_t>(wire.size() - first));
   for (size_t i = first; i < wire.size(); ++i) {
     visit(wire[i].end - now);
-    visit(wire[i].complete);
+    visit(wire[i].parts);
   }
-  for (size_t i = firstComplete; i < complete.size(); ++i)
-    for (int64_t number : {static_cast<int64_t>(complete[i].step - step), int64_t{complete[i].message}, int64_t{complete[i].stage}})
+  for (size_t i = firstPart; i < parts.size(); ++i)
+    for (int64_t number : {static_cast<int64_t>(parts[i].item.step - step), int64_t{parts[i].item.message}, int64_t{parts[i].item.stage}, parts[i].begin, parts[i].end})
       visit(number);
+  visit(static_cast<int64_t>(taken.size()));
   if (many && takenOfMany(now) < many)
     visit(now - manyBegun);
 }

@@ -5,9 +5,11 @@
 
 #include "passes/schedule/solver/Execution.h"
 #include "plan/packets.h"
+#include "plan/slices.h"
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 
 namespace commsched::schedule {
@@ -15,12 +17,15 @@ namespace commsched::schedule {
 /// Enough to tell which of two schedules is shorter, where steps do not repeat.
 static constexpr unsigned kSteps = 12;
 
-/// One of `rounds` equal parts, which are all of it together.
+/// So many of equal parts, which are all of it together.
+static int64_t partsBefore(int64_t whole, unsigned part, unsigned parts) {
+  return static_cast<int64_t>(static_cast<__int128>(whole) * part / parts);
+}
 static Time partOf(Time whole, unsigned round, unsigned rounds) {
-  return whole * (round + 1) / rounds - whole * round / rounds;
+  return partsBefore(whole, round + 1, rounds) - partsBefore(whole, round, rounds);
 }
 
-static bool hasSeveral(const Link &link) { return link.peers > 1 || link.byConnection; }
+static bool hasSeveral(const Link &link) { return link.peers > 1 || link.rounds > 1 || link.byConnection; }
 
 /// As a connection between ranks has them.
 static Link withPackets(Link link) {
@@ -38,6 +43,7 @@ public:
     std::vector<Stage> stages;
     std::vector<unsigned> &own = to.sharing.stageOf.emplace_back();
     std::vector<bool> halved(given.size());
+    Rounds &rounds = to.rounds.emplace_back();
     bool comesBack = false;
     for (unsigned i = 0; i < communication.stages.size(); ++i) {
       const Stage &stage = communication.stages[i];
@@ -48,6 +54,10 @@ public:
         comesBack = true;
       } else {
         addRounds(stages, stage, halved[stage.link]);
+        if (link.rounds > 1) {
+          rounds.count += link.rounds;
+          rounds.ranks = link.rounds + 1;
+        }
         halved[stage.link] = true;
       }
       own.insert(own.end(), stages.size() - before, i);
@@ -65,8 +75,8 @@ private:
   unsigned linkOf(unsigned of, unsigned connection, Link link, Sends sends) {
     auto [known, isNew] = links.try_emplace({of, connection, sends}, static_cast<unsigned>(to.problem.links.size()));
     if (isNew) {
-      to.sharing.parts.push_back(link.byConnection ? 0 : link.peers);
-      link.peers = 1;
+      to.sharing.parts.push_back(link.byConnection ? 0 : std::max(link.peers, link.rounds));
+      link.peers = link.rounds = 1;
       link.byConnection = false;
       to.problem.links.push_back(std::move(link));
       to.sharing.media.push_back(of);
@@ -84,17 +94,20 @@ private:
 
   void addRounds(std::vector<Stage> &stages, const Stage &stage, bool doubles) {
     const Link &link = given[stage.link];
-    const unsigned rounds = link.peers;
-    const int64_t parts = (int64_t{1} << rounds) - 1;
+    const bool ring = link.rounds > 1;
+    const unsigned rounds = ring ? link.rounds : link.peers;
+    const int64_t parts = ring ? rounds : (int64_t{1} << rounds) - 1;
     auto before = [&](unsigned round) { // bytes of the rounds before
-      int64_t share = doubles ? (int64_t{1} << round) - 1
-                              : parts + 1 - (int64_t{1} << (rounds - round));
+      int64_t share = ring      ? round
+                      : doubles ? (int64_t{1} << round) - 1
+                                : parts + 1 - (int64_t{1} << (rounds - round));
       return static_cast<int64_t>(static_cast<__int128>(stage.bytes) * share / parts);
     };
     for (unsigned round = 0; round < rounds; ++round) {
       Stage one = stage;
-      unsigned peer = doubles ? rounds - 1 - round : round;
-      one.link = linkOf(stage.link, peer, rounds > 1 ? withPackets(link) : link, Sends::messages);
+      unsigned peer = ring ? 0 : doubles ? rounds - 1 - round
+                                         : round;
+      one.link = linkOf(stage.link, peer, rounds > 1 && !link.packetBytes ? withPackets(link) : link, rounds > 1 ? Sends::rounds : Sends::messages);
       one.bytes = before(round + 1) - before(round);
       one.overhead = partOf(stage.overhead, round, rounds);
       one.latency = partOf(stage.latency, round, rounds);
@@ -121,7 +134,43 @@ Connections::Connections(const Problem &problem) : problem(problem) {
 Evaluation Connections::evaluate(const Schedule &schedule, unsigned maxSteps) const {
   if (!any())
     return runSteps(problem, schedule, maxSteps);
-  return runSteps(problem, schedule, std::min(maxSteps, kSteps), sharing);
+  maxSteps = std::min(maxSteps, kSteps);
+  std::vector<unsigned> exchanges;
+  if (std::optional<Schedule> slices = inSlices(schedule, exchanges))
+    return runSteps(problem, *slices, maxSteps, sharing, exchanges);
+  return runSteps(problem, schedule, maxSteps, sharing);
+}
+
+std::optional<Schedule> Connections::inSlices(const Schedule &schedule, std::vector<unsigned> &exchanges) const {
+  std::vector<unsigned> counts;
+  bool any = false;
+  for (const Message &message : schedule.messages) {
+    const Rounds &of = rounds[message.pieces.front().communication];
+    int64_t bytes = 0;
+    for (const Piece &piece : message.pieces)
+      bytes += piece.end - piece.begin;
+    counts.push_back(of.ranks < 2 ? 1 : plan::SlicesOfPart(static_cast<uint64_t>(bytes / of.ranks), of.count));
+    any |= counts.back() > 1;
+  }
+  if (!any)
+    return std::nullopt;
+  Schedule result;
+  result.order = schedule.order;
+  result.credit = schedule.credit;
+  result.barrier = schedule.barrier;
+  for (unsigned i = 0; i < counts.size(); ++i)
+    for (unsigned slice = 0; slice < counts[i]; ++slice) {
+      Message &own = result.messages.emplace_back();
+      own.priorities = schedule.messages[i].priorities;
+      for (const Piece &piece : schedule.messages[i].pieces) {
+        const int64_t size = piece.end - piece.begin;
+        const Piece part{piece.communication, piece.begin + partsBefore(size, slice, counts[i]), piece.begin + partsBefore(size, slice + 1, counts[i])};
+        if (part.begin < part.end)
+          own.pieces.push_back(part);
+      }
+      exchanges.push_back(i);
+    }
+  return result;
 }
 
 bool hasConnections(const Problem &problem) {

@@ -24,9 +24,18 @@ public:
 
 private:
   class Splitter;
+  /// Of a communication.
+  struct Rounds {
+    int64_t ranks = 0; ///< 0: it has none
+    unsigned count = 0;
+  };
+
+  /// The messages in the slices in which they go through their rounds; `exchanges`, by slice: the message that it is of. None if all are in one.
+  std::optional<Schedule> inSlices(const Schedule &schedule, std::vector<unsigned> &exchanges) const;
 
   Problem problem;
-  Sharing sharing; ///< media are the given links; empty: none has several connections
+  std::vector<Rounds> rounds; ///< by communication
+  Sharing sharing;            ///< media are the given links; empty: none has several connections
 };
 
 /// Of a period as it is run, what rounding of shared times may make of it.

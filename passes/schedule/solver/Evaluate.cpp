@@ -20,15 +20,15 @@ struct Repeating {
   size_t from = 0;        ///< step from which on they repeat
 
   Repeating(const Problem &problem, const Schedule &schedule, unsigned maxSteps,
-            const Sharing &sharing, Timeline *timeline = nullptr);
+            const Sharing &sharing, const std::vector<unsigned> &exchanges, Timeline *timeline = nullptr);
 
 private:
   bool run(unsigned maxSteps);
 };
 
 Repeating::Repeating(const Problem &problem, const Schedule &schedule, unsigned maxSteps,
-                     const Sharing &sharing, Timeline *timeline)
-    : execution(problem, schedule, sharing, timeline) {
+                     const Sharing &sharing, const std::vector<unsigned> &exchanges, Timeline *timeline)
+    : execution(problem, schedule, sharing, exchanges, timeline) {
   evaluation.exposed.resize(problem.communications.size());
   if (!run(std::max(maxSteps, 2u))) { // something waits for itself
     evaluation.period = kNever;
@@ -85,7 +85,8 @@ Timeline traceSchedule(const Problem &problem, const Schedule &schedule,
     if (link.byConnection)
       link.packetBytes = link.aheadBytes = 0;
   const Sharing none;
-  Repeating repeating(inOrder, schedule, maxSteps, none, &result);
+  const std::vector<unsigned> alone;
+  Repeating repeating(inOrder, schedule, maxSteps, none, alone, &result);
   if (repeating.evaluation.period >= kNever)
     return {};
   result.settled = repeating.evaluation.settled;
@@ -105,7 +106,8 @@ Timeline traceSchedule(const Problem &problem, const Schedule &schedule,
   return result;
 }
 
-Evaluation runSteps(const Problem &problem, const Schedule &schedule, unsigned maxSteps, const Sharing &sharing) {
+Evaluation runSteps(const Problem &problem, const Schedule &schedule, unsigned maxSteps, const Sharing &sharing,
+                    const std::vector<unsigned> &exchanges) {
   if (takesTooLong(problem, schedule)) {
     Evaluation never;
     never.period = kNever;
@@ -113,7 +115,7 @@ Evaluation runSteps(const Problem &problem, const Schedule &schedule, unsigned m
     never.settled = false;
     return never;
   }
-  return std::move(Repeating(problem, schedule, maxSteps, sharing).evaluation);
+  return std::move(Repeating(problem, schedule, maxSteps, sharing, exchanges).evaluation);
 }
 
 } // namespace commsched::schedule

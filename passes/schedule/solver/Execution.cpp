@@ -4,6 +4,7 @@
 #include "passes/schedule/solver/Execution.h"
 
 #include "passes/schedule/solver/Arrivals.h"
+#include "plan/packets.h"
 
 #include <algorithm>
 
@@ -25,7 +26,7 @@ const std::vector<T> &contents(const std::priority_queue<T> &queue) {
 } // namespace
 
 Execution::Execution(const Problem &problem, const Schedule &schedule,
-                     const Sharing &sharing, Timeline *timeline)
+                     const Sharing &sharing, const std::vector<unsigned> &exchanges, Timeline *timeline)
     : problem(problem), schedule(schedule),
       opUsers(problem.ops.size(),
               [&](auto add) {
@@ -41,7 +42,7 @@ Execution::Execution(const Problem &problem, const Schedule &schedule,
                             problem.communications[piece.communication].producers)
                          add(producer, i);
                  }),
-      links(problem.links.size()), connections(links.size()), isTouched(links.size()), sharing(sharing),
+      links(problem.links.size()), connections(links.size()), isTouched(links.size()), sharing(sharing), exchanges(exchanges),
       shared(sharing.media.empty() ? links.size() : 1 + *std::max_element(sharing.media.begin(), sharing.media.end())),
       streams(problem.streams), timeline(timeline) {
   for (const Link &link : problem.links) {
@@ -57,9 +58,15 @@ Execution::Execution(const Problem &problem, const Schedule &schedule,
       credit.push_back(parts == 0 || whole == kNoLimit ? kNoLimit : std::max<int64_t>(1, whole / parts + (whole % parts != 0)));
     }
   }
-  for (size_t i = 0; i < sharing.sends.size(); ++i)
-    if (sharing.sends[i] != Sharing::Sends::messages)
-      connections[i].emplace(packets[i], ahead[i], sharing.sends[i] == Sharing::Sends::pushes);
+  for (size_t i = 0; i < sharing.sends.size(); ++i) {
+    const Sharing::Sends sends = sharing.sends[i];
+    if (sends == Sharing::Sends::messages)
+      continue;
+    const bool ranks = sends == Sharing::Sends::rounds;
+    const Time enough = ranks ? transferTime(problem.links[i], static_cast<int64_t>(plan::EnoughOfPacket(static_cast<uint64_t>(problem.links[i].packetBytes))))
+                              : plan::EnoughOfServerPacket(packets[i], ahead[i]);
+    connections[i].emplace(packets[i], ahead[i], enough, sends == Sharing::Sends::pushes, ranks);
+  }
   first.opWaits.resize(problem.ops.size());
   first.messageWaits.resize(schedule.messages.size());
   first.communicationWaits.resize(problem.communications.size());
@@ -166,6 +173,13 @@ void Execution::endOp(uint64_t step, unsigned op) {
       enqueue(step, message, 0);
 }
 
+void Execution::push(unsigned link, const plan::Urgency &urgency, unsigned message, unsigned stage) {
+  Medium &medium = shared[mediumOf(link)];
+  count(medium);
+  connections[link]->push(urgency, {exchangeOf(message), message, stage, urgency.call, stagesOf(message)[stage].overhead, leadsIn({urgency, 0, 0, message, stage}) != nullptr},
+                          transferTime(problem.links[link], bytesOf(message, stage)), medium.clock);
+}
+
 void Execution::enqueue(uint64_t step, unsigned message, unsigned stage) {
   size_t index = stageBegin[message] + stage;
   if (timeline)
@@ -173,22 +187,22 @@ void Execution::enqueue(uint64_t step, unsigned message, unsigned stage) {
   const Stage &own = stagesOf(message)[stage];
   const plan::Urgency urgency{priorities[index], step};
   touch(own.link);
-  if (std::optional<ConnectionLink> &connection = connections[own.link]) {
-    Medium &medium = shared[mediumOf(own.link)];
-    count(medium);
-    connection->push(urgency, {message, stage, step, own.overhead},
-                     transferTime(problem.links[own.link], bytesOf(message, stage)), medium.clock);
-    return;
-  }
-  links[own.link].queue.push({urgency, bytesBefore.empty() ? 0 : bytesBefore[index], message, stage});
+  if (connections[own.link] && sharing.sends[own.link] != Sharing::Sends::rounds)
+    return push(own.link, urgency, message, stage);
+  links[own.link].queue.push({urgency, bytesBefore.empty() ? 0 : bytesBefore[index], exchangeOf(message), message, stage});
 }
 
 void Execution::freeCredit(uint64_t step, unsigned message, unsigned stage) {
   unsigned link = stagesOf(message)[stage].link;
-  if (connections[link])
+  if (connections[link] && sharing.sends[link] != Sharing::Sends::rounds)
     return;
-  links[link].inFlight.Remove(countedUrgency(link, {priorities[stageBegin[message] + stage], step}), bytesOf(message, stage));
+  removeFromCredit(step, message, stage);
   touch(link);
+}
+
+void Execution::removeFromCredit(uint64_t step, unsigned message, unsigned stage) {
+  unsigned link = stagesOf(message)[stage].link;
+  links[link].inFlight.Remove(countedUrgency(link, {priorities[stageBegin[message] + stage], step}), bytesOf(message, stage));
 }
 
 void Execution::endMessage(uint64_t step, unsigned message, unsigned stage) {
@@ -286,18 +300,17 @@ std::vector<int64_t> Execution::state() {
     state.push_back(stream.busy);
   }
   for (unsigned i = 0; i < links.size(); ++i) {
-    if (connections[i]) {
-      connections[i]->describe(clockOf(i), complete, [&](int64_t number) { state.push_back(number); });
-      continue;
-    }
     const LinkState &link = links[i];
-    state.push_back(std::max<Time>(link.free - current, 0));
+    if (connections[i])
+      connections[i]->describe(clockOf(i), complete, [&](int64_t number) { state.push_back(number); });
+    else
+      state.push_back(std::max<Time>(link.free - current, 0));
     std::vector<Waiting> queue = contents(link.queue);
     std::sort(queue.begin(), queue.end());
     state.push_back(static_cast<int64_t>(queue.size()));
     for (const Waiting &waiting : queue)
       state.insert(state.end(), {relative(waiting.step()), waiting.message, waiting.stage});
-    if (!packets[i])
+    if (!packets[i] || connections[i])
       continue;
     state.push_back(link.busy);
     std::vector<Sending> given = contents(link.given);

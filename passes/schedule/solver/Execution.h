@@ -24,6 +24,7 @@ namespace commsched::schedule {
 struct Sharing {
   enum class Sends {
     messages, ///< as Link says
+    rounds,   ///< ConnectionLink, what the credit allows
     pushes,   ///< ConnectionLink, of what is of no use before all of it is there
     parts     ///< ConnectionLink
   };
@@ -44,8 +45,9 @@ public:
     Time time;
   };
 
-  /// Everything is recorded in the timeline, if there is one, but what a ConnectionLink sends.
-  Execution(const Problem &problem, const Schedule &schedule, const Sharing &sharing,
+  /// `exchanges`, by message: those with the same number take turns, by stages; empty: each has its own. Everything is recorded in
+  /// the timeline, if there is one, but what a ConnectionLink sends.
+  Execution(const Problem &problem, const Schedule &schedule, const Sharing &sharing, const std::vector<unsigned> &exchanges,
             Timeline *timeline = nullptr);
 
   /// Begins what can begin now; true if something of no duration did, which ends now too.
@@ -122,10 +124,11 @@ private:
   struct Waiting {
     plan::Urgency urgency; ///< its call: the step
     int64_t before;        ///< bytesBefore
+    unsigned exchange;
     unsigned message;
     unsigned stage;
     uint64_t step() const { return urgency.call; }
-    auto key() const { return std::tie(urgency, before, message, stage); }
+    auto key() const { return std::tie(urgency, before, exchange, stage, message); }
     bool operator<(const Waiting &other) const { return key() > other.key(); }
   };
 
@@ -185,6 +188,7 @@ private:
   void completeSteps();
   bool startOps();
   bool dispatch();
+  bool giveWhatFits(unsigned link);
   void sendInOrder(unsigned link, const Waiting &next);
   bool sendByUrgency(unsigned link);
   /// By which credit is counted: where messages are sent in order none overtakes another.
@@ -199,6 +203,8 @@ private:
   void look(unsigned link);
   /// It may have something to send, or to give to what it sends.
   void touch(unsigned link);
+  void push(unsigned link, const plan::Urgency &urgency, unsigned message, unsigned stage);
+  void removeFromCredit(uint64_t step, unsigned message, unsigned stage);
   bool sendFrom(unsigned link);
   void sent(const Waiting &what);
   /// Of the packet of which bytes are taken now: how long those take that have been.
@@ -230,6 +236,7 @@ private:
         .stages;
   }
 
+  unsigned exchangeOf(unsigned message) const { return exchanges.empty() ? message : exchanges[message]; }
   /// What the link is busy for.
   Time workOf(const Waiting &what) const;
   /// By piece, how long before its message it arrives; null: all of them with it.
@@ -240,7 +247,7 @@ private:
   /// Before the message is complete.
   bool freesCreditEarly(unsigned message, unsigned stage) const {
     unsigned link = stagesOf(message)[stage].link;
-    return problem.links[link].creditUntilSent && latencyOf(message, stage) > 0 && credit[link] != kNoLimit;
+    return problem.links[link].creditUntilSent && (connections[link] || latencyOf(message, stage) > 0) && credit[link] != kNoLimit;
   }
 
   const Problem &problem;
@@ -265,6 +272,7 @@ private:
   std::vector<unsigned> touched;                          ///< links
   std::vector<bool> isTouched;                            ///< by link
   const Sharing &sharing;
+  const std::vector<unsigned> &exchanges;
   std::vector<Medium> shared; ///< by medium
   std::vector<OpStream> streams;
   std::priority_queue<Event> events;
@@ -281,7 +289,8 @@ private:
 };
 
 /// evaluate() of a problem whose links have one connection each, whatever they say. Those that share a medium must have packets.
-Evaluation runSteps(const Problem &problem, const Schedule &schedule, unsigned maxSteps, const Sharing &sharing = {});
+Evaluation runSteps(const Problem &problem, const Schedule &schedule, unsigned maxSteps, const Sharing &sharing = {},
+                    const std::vector<unsigned> &exchanges = {});
 
 } // namespace commsched::schedule
 

@@ -25,25 +25,34 @@ bool Execution::dispatch() {
       any |= sendFrom(i);
       continue;
     }
-    LinkState &link = links[i];
-    while (!link.queue.empty()) {
-      const Waiting &next = link.queue.top();
-      int64_t size = bytesOf(next.message, next.stage);
-      const plan::Urgency urgency = countedUrgency(i, next.urgency);
-      if (!link.inFlight.Fits(urgency, size, credit[i]))
-        break;
-      link.inFlight.Add(urgency, size);
-      if (packets[i])
-        link.given.push({next, workOf(next)});
-      else
-        sendInOrder(i, next);
-      link.queue.pop();
-      any = true;
-    }
+    any |= giveWhatFits(i);
     if (packets[i])
       any |= sendByUrgency(i);
   }
   touched.clear();
+  return any;
+}
+
+/// What the credit of the link allows now, the most urgent first.
+bool Execution::giveWhatFits(unsigned i) {
+  LinkState &link = links[i];
+  bool any = false;
+  while (!link.queue.empty()) {
+    const Waiting &next = link.queue.top();
+    const int64_t size = bytesOf(next.message, next.stage);
+    const plan::Urgency urgency = countedUrgency(i, next.urgency);
+    if (!link.inFlight.Fits(urgency, size, credit[i]))
+      break;
+    link.inFlight.Add(urgency, size);
+    if (connections[i])
+      push(i, next.urgency, next.message, next.stage);
+    else if (packets[i])
+      link.given.push({next, workOf(next)});
+    else
+      sendInOrder(i, next);
+    link.queue.pop();
+    any = true;
+  }
   return any;
 }
 
@@ -179,7 +188,17 @@ bool Execution::sendFrom(unsigned i) {
   ConnectionLink &connection = *connections[i];
   unsigned own = mediumOf(i);
   count(shared[own]);
-  bool any = connection.take(shared[own].clock);
+  bool any = false, takes = true;
+  const Time clock = shared[own].clock;
+  while (takes) {
+    connection.accept(clock, [&](const ConnectionLink::Item &item) {
+      if (freesCreditEarly(item.message, item.stage))
+        removeFromCredit(item.step, item.message, item.stage);
+    });
+    any |= giveWhatFits(i);
+    takes = connection.take(clock);
+    any |= takes;
+  }
   if (connection.sends() != links[i].busy)
     setBusy(i, connection.sends());
   if (connection.sends()) {
@@ -191,8 +210,16 @@ bool Execution::sendFrom(unsigned i) {
 
 void Execution::look(unsigned i) {
   if (connections[i]) {
-    connections[i]->deliver(shared[mediumOf(i)].clock, [&](const ConnectionLink::Item &item) {
-      sent({{0, item.step}, 0, item.message, item.stage});
+    connections[i]->deliver(shared[mediumOf(i)].clock, [&](const ConnectionLink::Part &part) {
+      const auto &[exchange, message, stage, step, overhead, tells] = part.item;
+      if (const std::vector<Time> *leads = tells ? leadsIn({{}, 0, 0, message, stage}) : nullptr) {
+        const Time whole = transferTime(problem.links[i], bytesOf(message, stage));
+        for (size_t j = 0; j < leads->size(); ++j)
+          if (const Time lead = (*leads)[j]; lead && whole - lead > part.begin && whole - lead <= part.end)
+            events.push({current + latencyOf(message, stage), step, kPiece, schedule.messages[message].pieces[j].communication});
+      }
+      if (part.last)
+        sent({{0, step}, 0, 0, message, stage});
     });
     return touch(i);
   }
@@ -225,7 +252,8 @@ void Execution::look(unsigned i) {
 void Execution::sent(const Waiting &what) {
   events.push({current + latencyOf(what.message, what.stage), what.step(), 1 + 2 * what.stage,
                what.message});
-  if (freesCreditEarly(what.message, what.stage))
+  const unsigned link = stagesOf(what.message)[what.stage].link;
+  if (!connections[link] && freesCreditEarly(what.message, what.stage))
     events.push({current, what.step(), 2 + 2 * what.stage, what.message});
 }
 

@@ -98,13 +98,21 @@ static void settle(const Problem &problem, Solution &solution, int64_t effort,
 }
 
 /// Thousands of messages to simulate.
+/// With as many in a half or fewer, all of the effort.
+static constexpr int64_t kFewRounds = 15;
+
 static int64_t defaultEffort(const Problem &problem) {
   auto size = static_cast<int64_t>(problem.communications.size() + problem.ops.size());
   // Copies between the devices of a node are stages of their own, and what is best for
   // one of them need not be for the others.
   bool copies = std::any_of(problem.communications.begin(), problem.communications.end(),
                             [](const Communication &c) { return c.stages.size() > 2; });
-  return std::max(std::clamp<int64_t>(20 * size, 200, copies ? 9000 : 3000), size / 10);
+  const int64_t effort = std::max(std::clamp<int64_t>(20 * size, 200, copies ? 9000 : 3000), size / 10);
+  // A message of many rounds takes so much longer to simulate.
+  unsigned rounds = 1;
+  for (const Link &link : problem.links)
+    rounds = std::max(rounds, link.rounds);
+  return std::max<int64_t>(1, effort * kFewRounds / std::max<int64_t>(kFewRounds, rounds));
 }
 
 Solution runPolicy(const Problem &problem, std::string_view name,

@@ -18,6 +18,7 @@ constexpr unsigned kMaxStreams = 4096;
 /// A connection's, of as many nodes as send at once.
 constexpr int64_t kMaxPacketBytes = int64_t{1} << 40;
 static constexpr unsigned kMaxPeers = 30; // of 2^30 ranks
+static constexpr unsigned kMaxRounds = 1024;
 
 std::string quoted(const char *what, const std::string &name, size_t index) {
   std::string text = std::string(what) + " " + std::to_string(index);
@@ -191,8 +192,14 @@ std::optional<std::string> check(const Problem &problem) {
     if (link.peers < 1 || link.peers > kMaxPeers)
       return quoted("link", link.name, i) + ": peers must be 1 to " + std::to_string(kMaxPeers) +
              ", got: " + std::to_string(link.peers);
+    if (link.rounds < 1 || link.rounds > kMaxRounds)
+      return quoted("link", link.name, i) + ": rounds must be 1 to " + std::to_string(kMaxRounds) +
+             ", got: " + std::to_string(link.rounds);
     if (link.peers > 1 && link.byConnection)
       return quoted("link", link.name, i) + ": peers must be 1 on a link of connections, got: " + std::to_string(link.peers);
+    if (link.rounds > 1 && (link.byConnection || link.peers > 1))
+      return quoted("link", link.name, i) + ": rounds must be 1 on a link of " + (link.byConnection ? "connections" : "several peers") +
+             ", got: " + std::to_string(link.rounds);
   }
   if (problem.memoryLimit && *problem.memoryLimit < 0)
     return "the memory limit must not be negative, got: " +

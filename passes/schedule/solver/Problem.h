@@ -34,6 +34,9 @@ struct Link {
   /// communication's second one, backwards. What goes to different peers is in no order, and shares
   /// the link (Connections.h).
   unsigned peers = 1;
+  /// A stage on it is so many rounds with one peer, each with an equal part: what is more urgent goes before the next one, packet
+  /// by packet (Connections.h).
+  unsigned rounds = 1;
   /// What goes through different connections (Communication::connection) is in no order, and shares the
   /// link: of a communication's first such stage whole, the most urgent first, of others in packets of
   /// `packetBytes` (Connections.h).

@@ -104,7 +104,10 @@ TEST_F(ProblemIRTest, ProblemsAreReadAsTheyWereWritten) {
       problem.links.back().aheadBytes = static_cast<int64_t>(seed % 5);
     }
     problem.links.front().peers = 1 + seed % 4;
-    problem.links.back().byConnection = problem.links.back().peers == 1 && seed % 3;
+    if (problem.links.front().peers == 1)
+      problem.links.front().rounds = 1 + seed % 5;
+    if (problem.links.back().rounds == 1)
+      problem.links.back().byConnection = problem.links.back().peers == 1 && seed % 3;
     if (seed % 5 == 0)
       problem.stepsApart = 1 + static_cast<int64_t>(seed % 9);
     if (seed % 2)

@@ -21,17 +21,26 @@ constexpr double kSame = 1e-6;
 /// Where a message is sent next, and what it does there.
 struct Leg {
   std::pair<unsigned, unsigned> connection; ///< link, and peer, or server and direction
-  bool packets = false, urgent = false;     ///< whether more urgent ones overtake, and go first
+  bool packets = false;                     ///< whether more urgent ones overtake, whatever is left
   double bytes = 0, overhead = 0, behind = 0;
   int64_t priority = 0;
 };
 
-/// One message of one step on one leg.
+/// A message as it is sent: one of its slices, which have parts of all its pieces.
+struct Slice {
+  unsigned message = 0;
+  std::vector<Piece> pieces;
+  std::vector<Leg> legs;
+};
+
+using Order = std::tuple<int64_t, unsigned, unsigned, unsigned, unsigned>; ///< priority, step, message, leg, slice
+
+/// One slice of one step on one leg.
 struct Transfer {
-  std::tuple<int64_t, unsigned, unsigned, unsigned> order; ///< priority, step, message, leg
-  bool packets = false, urgent = false;
+  Order order;
+  bool packets = false;
   double left = 0;              ///< ns on a link of its own
-  double all = 0, overhead = 0; ///< to servers: `left` is of bytes only, and was `all`
+  double all = 0, overhead = 0; ///< in packets: `left` is of bytes only, and was `all`
   double bytes = 0, behind = 0;
   double sent = kEndless, complete = kEndless, credit = kEndless;
 };
@@ -40,27 +49,41 @@ std::pair<int64_t, unsigned> urgencyOf(const Transfer &transfer) {
   return {std::get<0>(transfer.order), std::get<1>(transfer.order)};
 }
 
-/// Of a connection with a server, given to its socket.
+/// Given to the socket of a connection.
 struct Packet {
   double left = 0;
-  std::vector<std::tuple<int64_t, unsigned, unsigned, unsigned>> ends;
+  std::vector<Order> ends;
 };
 
 struct Connection {
-  bool ofServer = false;
-  std::vector<Packet> wire;           ///< of a connection with a server: what is not sent
-  std::vector<Transfer> queue, given; ///< of given ones, those whose credit is not free again, too
-  std::optional<size_t> current;      ///< in `given`
-  double begun = 0;                   ///< what was left of it then
-  double until = -1;                  ///< with so much left it yields; negative: it does not
+  bool ofServer = false, ofRank = false; ///< both send packets, the former whatever the credit
+  std::vector<Packet> wire;              ///< what is not sent
+  std::vector<Transfer> queue;           ///< waits for credit
+  std::vector<Transfer> pending;         ///< may go into packets
+  std::vector<Transfer> given;           ///< what is in packets, or sent in order, and those whose credit is not free again
+  std::optional<size_t> current;         ///< in `given`: what is sent in order
+  bool packs() const { return ofServer || ofRank; }
 };
 
 class World {
 public:
   World(const Problem &problem, const Schedule &schedule, double packet, double ahead, const ConnectionFaults &faults)
       : problem(problem), schedule(schedule), packet(packet), ahead(ahead), faults(faults) {
-    for (const Message &message : schedule.messages)
-      legs.push_back(legsOf(message));
+    for (unsigned m = 0; m < schedule.messages.size(); ++m) {
+      const unsigned count = faults.oneSlice ? 1 : slicesOf(schedule.messages[m]);
+      for (unsigned i = 0; i < count; ++i) {
+        Slice slice;
+        slice.message = m;
+        for (const Piece &piece : schedule.messages[m].pieces) {
+          const int64_t size = piece.end - piece.begin;
+          const Piece part{piece.communication, piece.begin + size * i / count, piece.begin + size * (i + 1) / count};
+          if (part.begin < part.end)
+            slice.pieces.push_back(part);
+        }
+        slice.legs = legsOf(m, slice.pieces);
+        slices.push_back(std::move(slice));
+      }
+    }
   }
 
   std::vector<double> run(unsigned steps) {
@@ -76,21 +99,38 @@ public:
   }
 
 private:
-  using OfStep = std::pair<unsigned, unsigned>; // step, and an op or a message
+  using OfStep = std::pair<unsigned, unsigned>; // step, and an op
 
-  std::vector<Leg> legsOf(const Message &message) const {
+  /// Around a ring a rank's part is sent in slices of half a MiB, four at most, and of 4 MiB at most.
+  unsigned slicesOf(const Message &message) const {
     const Communication &first = problem.communications[message.pieces.front().communication];
+    double ranks = 0, bytes = 0;
+    for (const Stage &stage : first.stages)
+      if (problem.links[stage.link].rounds > 1)
+        ranks = problem.links[stage.link].rounds + 1;
+    for (const Piece &piece : message.pieces)
+      bytes += double(piece.end - piece.begin);
+    if (ranks == 0)
+      return 1;
+    const double part = std::floor(bytes / ranks);
+    const double least = std::min(4.0, std::floor(part / (512 << 10)));
+    return unsigned(std::max({1.0, least, std::ceil(part / (4 << 20))}));
+  }
+
+  std::vector<Leg> legsOf(unsigned message, const std::vector<Piece> &pieces) const {
+    const Communication &first = problem.communications[pieces.front().communication];
     std::vector<Leg> result;
     std::vector<unsigned> visits(problem.links.size());
     unsigned toServers = 0;
     for (unsigned i = 0; i < first.stages.size(); ++i) {
       const Stage &stage = first.stages[i];
       const Link &link = problem.links[stage.link];
-      const unsigned rounds = link.peers;
+      const bool ring = link.rounds > 1;
+      const unsigned rounds = ring && !faults.roundsInOne ? link.rounds : link.peers;
       const bool second = visits[stage.link]++ != 0;
       const bool back = link.byConnection && toServers++ != 0;
       double bytes = 0, update = 0;
-      for (const Piece &piece : message.pieces) {
+      for (const Piece &piece : pieces) {
         const Communication &own = problem.communications[piece.communication];
         const double part = double(piece.end - piece.begin) / double(own.bytes);
         bytes += double(own.stages[i].bytes) * part;
@@ -100,12 +140,12 @@ private:
         // Half of all, a quarter, ...; behind the middle the reverse.
         const unsigned distance = second ? rounds - 1 - round : round;
         double share = std::exp2(double(rounds - 1 - distance)) / (std::exp2(double(rounds)) - 1);
-        if (faults.equalRounds)
+        if (faults.equalRounds || ring)
           share = 1.0 / rounds;
         Leg leg;
-        leg.connection = {stage.link, faults.peersInOrder ? round : distance};
-        leg.packets = rounds > 1 || (link.byConnection && (back || faults.pushesOvertaken));
-        leg.urgent = rounds > 1;
+        leg.connection = {stage.link, ring ? 0 : faults.peersInOrder ? round
+                                                                     : distance};
+        leg.packets = ring || rounds > 1 || (link.byConnection && (back || faults.pushesOvertaken));
         if (link.byConnection && !faults.oneConnection)
           leg.connection.second = 2 * first.connection + unsigned(back);
         leg.bytes = bytes * share;
@@ -113,7 +153,7 @@ private:
         leg.behind = double(stage.latency) / (faults.latencyOfEachRound ? 1 : rounds);
         if (round + 1 == rounds)
           leg.behind += update;
-        leg.priority = message.priorities[i];
+        leg.priority = schedule.messages[message].priorities[i];
         result.push_back(leg);
       }
     }
@@ -133,9 +173,9 @@ private:
     return true;
   }
   bool arrived(unsigned step, unsigned communication) const {
-    for (unsigned m = 0; m < schedule.messages.size(); ++m)
-      for (const Piece &piece : schedule.messages[m].pieces)
-        if (piece.communication == communication && !passed.contains({step, m, unsigned(legs[m].size())}))
+    for (unsigned m = 0; m < slices.size(); ++m)
+      for (const Piece &piece : slices[m].pieces)
+        if (piece.communication == communication && !passed.contains({step, m, unsigned(slices[m].legs.size())}))
           return false;
     return true;
   }
@@ -156,7 +196,8 @@ private:
       if (any)
         continue; // all that ends now is counted before links choose
       for (auto &[name, connection] : connections)
-        any |= connection.ofServer ? takePacket(name.first, connection) : give(name.first, connection) | choose(connection);
+        any |= connection.packs() ? accept(name.first, connection) | give(name.first, connection) | takePacket(name.first, connection)
+                                  : give(name.first, connection) | choose(connection);
     }
   }
 
@@ -164,13 +205,13 @@ private:
     bool any = false;
     for (auto &[name, connection] : connections)
       for (Transfer &transfer : connection.given) {
-        auto [priority, step, message, leg] = transfer.order;
-        if (transfer.complete > now + kSame || passed.contains({step, message, leg + 1}))
+        auto [priority, step, message, leg, slice] = transfer.order;
+        if (transfer.complete > now + kSame || passed.contains({step, slice, leg + 1}))
           continue;
-        passed[{step, message, leg + 1}] = now;
+        passed[{step, slice, leg + 1}] = now;
         any = true;
-        if (leg + 1 < legs[message].size())
-          enqueue(step, message, leg + 1);
+        if (leg + 1 < slices[slice].legs.size())
+          enqueue(step, slice, leg + 1);
       }
     return any;
   }
@@ -211,11 +252,11 @@ private:
       if (!schedule.order[stream].empty())
         last = std::max<unsigned>(last, next / unsigned(schedule.order[stream].size()));
     for (unsigned step = last > 3 ? last - 3 : 0; step <= last; ++step)
-      for (unsigned m = 0; m < schedule.messages.size(); ++m) {
+      for (unsigned m = 0; m < slices.size(); ++m) {
         if (passed.contains({step, m, 0}))
           continue;
         bool ready = true;
-        for (const Piece &piece : schedule.messages[m].pieces)
+        for (const Piece &piece : slices[m].pieces)
           for (unsigned producer : problem.communications[piece.communication].producers)
             ready &= opDone(step, producer);
         if (!ready)
@@ -227,24 +268,25 @@ private:
     return any;
   }
 
-  void enqueue(unsigned step, unsigned message, unsigned index) {
-    const Leg &leg = legs[message][index];
+  void enqueue(unsigned step, unsigned slice, unsigned index) {
+    const Leg &leg = slices[slice].legs[index];
     Transfer transfer;
-    transfer.order = {leg.priority, step, message, index};
+    transfer.order = {leg.priority, step, slices[slice].message, index, slice};
     transfer.packets = leg.packets;
-    transfer.urgent = leg.urgent;
     transfer.bytes = leg.bytes;
     transfer.left = leg.bytes * 1e9 / double(problem.links[leg.connection.first].bytesPerSecond);
     transfer.behind = leg.behind;
     Connection &connection = connections[leg.connection];
-    connection.ofServer = problem.links[leg.connection.first].byConnection;
-    if (connection.ofServer) {
+    const Link &link = problem.links[leg.connection.first];
+    connection.ofServer = link.byConnection;
+    connection.ofRank = link.peers > 1 || link.rounds > 1;
+    if (connection.packs()) {
       transfer.all = transfer.left;
       transfer.overhead = leg.overhead;
     } else {
       transfer.left += leg.overhead;
     }
-    connection.queue.push_back(transfer);
+    (connection.ofServer ? connection.pending : connection.queue).push_back(transfer);
   }
 
   static double leftOn(const Connection &connection) {
@@ -280,7 +322,7 @@ private:
 
   /// The socket has no more than `ahead` to send, and takes the next packet.
   bool takePacket(unsigned link, Connection &connection) {
-    std::vector<Transfer> &queue = connection.queue;
+    std::vector<Transfer> &queue = connection.pending;
     if (queue.empty() || (!connection.wire.empty() && leftOn(connection) > aheadOf(link) + kSame))
       return false;
     const double full = packetOf(link);
@@ -293,8 +335,10 @@ private:
       if (first)
         urgency = of;
       // A quarter of it, or twice what a socket has, is enough where what follows is less urgent; of what a socket has at once, five eighths.
-      const double enough =
-          full <= aheadOf(link) + kSame ? 5 * std::floor(full / 8) : std::max(std::floor(full / 4), 2 * aheadOf(link));
+      // Between ranks 64 KiB.
+      const double enough = connection.ofRank               ? std::min(full, 65536 * 1e9 / double(problem.links[link].bytesPerSecond))
+                            : full <= aheadOf(link) + kSame ? 5 * std::floor(full / 8)
+                                                            : std::max(std::floor(full / 4), 2 * aheadOf(link));
       const double room = of == urgency || faults.fullPackets || enough >= full ? full : std::max(0.0, enough - taken);
       if (room <= kSame)
         break;
@@ -310,7 +354,9 @@ private:
         taken = 0;
         next.ends.push_back(own->order);
         own->sent = now + leftOn(connection) + next.left;
-        own->complete = own->credit = own->sent + own->behind;
+        own->complete = own->sent + own->behind;
+        if (!connection.ofRank)
+          own->credit = own->complete;
       }
       next.ends.push_back(own->order);
       connection.given.push_back(*own);
@@ -327,18 +373,40 @@ private:
         for (Transfer &transfer : connection.given)
           if (transfer.order == order && transfer.sent == kEndless) {
             transfer.sent = at;
-            transfer.complete = transfer.credit = at + transfer.behind;
+            transfer.complete = at + transfer.behind;
+            if (!connection.ofRank || faults.creditUntilThere)
+              transfer.credit = transfer.complete;
           }
       connection.wire.erase(connection.wire.begin());
     }
+  }
+
+  bool freesEarly(unsigned link) const { return problem.links[link].creditUntilSent && creditOf(link) < kEndless; }
+
+  /// What is wholly in packets that the socket has taken has its credit back; or what is there, without that.
+  bool accept(unsigned link, Connection &connection) {
+    if (!connection.ofRank || faults.creditUntilThere)
+      return false;
+    bool any = false;
+    for (Transfer &transfer : connection.given) {
+      if (transfer.credit < kEndless)
+        continue;
+      const bool taken = transfer.sent < kEndless || connection.wire.empty() || leftOn(connection) <= aheadOf(link) + kSame ||
+                         !std::any_of(connection.wire.back().ends.begin(), connection.wire.back().ends.end(), [&](const Order &order) { return order == transfer.order; });
+      if (freesEarly(link) ? !taken : transfer.complete > now + kSame)
+        continue;
+      transfer.credit = now;
+      any = true;
+    }
+    return any;
   }
 
   double creditOf(unsigned link) const {
     const int64_t credit = schedule.credit[link];
     if (credit == kNoLimit)
       return kEndless;
-    const unsigned peers = faults.wholeCredit ? 1 : problem.links[link].peers;
-    return std::ceil(double(credit) / peers);
+    const unsigned rounds = faults.wholeCredit ? 1 : std::max(problem.links[link].peers, problem.links[link].rounds);
+    return std::ceil(double(credit) / rounds);
   }
 
   /// The first of the queue, while there is room for it.
@@ -349,43 +417,29 @@ private:
                                    [](const Transfer &a, const Transfer &b) { return a.order < b.order; });
       double bytes = 0;
       bool counts = false;
-      for (const Transfer &other : connection.given)
-        if (other.credit > now + kSame && (!next->packets || urgencyOf(other) <= urgencyOf(*next))) {
-          bytes += other.bytes;
-          counts = true;
-        }
+      for (const std::vector<Transfer> *others : {&connection.pending, &connection.given})
+        for (const Transfer &other : *others)
+          if (other.credit > now + kSame && (!next->packets || urgencyOf(other) <= urgencyOf(*next))) {
+            bytes += other.bytes;
+            counts = true;
+          }
       if (counts && bytes + next->bytes > creditOf(link) + kSame)
         break;
-      connection.given.push_back(*next);
+      (connection.packs() ? connection.pending : connection.given).push_back(*next);
       connection.queue.erase(next);
       any = true;
     }
     return any;
   }
 
-  /// What it sends: of several connections' the most urgent, else in the order of coming.
-  bool choose(Connection &connection) {
-    std::optional<size_t> first;
-    for (size_t i = 0; i < connection.given.size(); ++i)
-      if (connection.given[i].sent == kEndless && i != connection.current &&
-          (!first || (connection.given[i].urgent && connection.given[i].order < connection.given[*first].order)))
-        first = i;
-    if (!first)
-      return false;
-    if (!connection.current) {
-      connection.current = first;
-      connection.begun = connection.given[*first].left;
-      connection.until = -1;
-      return true;
-    }
-    const Transfer &own = connection.given[*connection.current];
-    if (!own.packets || connection.until >= 0 || own.order < connection.given[*first].order)
-      return false;
-    // Behind the packets of it that have been taken.
-    const double taken = connection.begun - own.left + ahead;
-    const double most = faults.overtakesAtOnce ? connection.begun - own.left : (std::floor((taken + kSame) / packet) + 1) * packet;
-    connection.until = std::max(0.0, connection.begun - most);
-    return true;
+  /// What it sends, in the order of coming.
+  static bool choose(Connection &connection) {
+    for (size_t i = 0; i < connection.given.size() && !connection.current; ++i)
+      if (connection.given[i].sent == kEndless) {
+        connection.current = i;
+        return true;
+      }
+    return false;
   }
 
   // ---- time ----
@@ -419,14 +473,14 @@ private:
       if (!connection.current && connection.wire.empty())
         continue;
       const double rate = rates.try_emplace(name.first, rateOf(name.first)).first->second;
-      if (connection.ofServer) {
+      if (connection.packs()) {
         next = std::min(next, now + connection.wire.front().left / rate);
-        if (double left = leftOn(connection) - aheadOf(name.first); !connection.queue.empty() && left > 0)
+        // The socket takes the last packet whole, and then another one.
+        if (double left = leftOn(connection) - aheadOf(name.first); left > kSame)
           next = std::min(next, now + left / rate);
         continue;
       }
-      const double left = connection.given[*connection.current].left - std::max(0.0, connection.until);
-      next = std::min(next, now + std::max(0.0, left) / rate);
+      next = std::min(next, now + connection.given[*connection.current].left / rate);
     }
     if (next == kEndless)
       return false;
@@ -439,7 +493,7 @@ private:
         continue;
       Transfer &own = connection.given[*connection.current];
       own.left -= (next - now) * rates.at(name.first);
-      if (own.left > std::max(0.0, connection.until) + kSame)
+      if (own.left > kSame)
         continue;
       if (own.left <= kSame) {
         own.left = 0;
@@ -455,8 +509,8 @@ private:
     for (auto &[name, connection] : connections)
       if (!connection.current)
         std::erase_if(connection.given, [&](const Transfer &t) {
-          auto [priority, step, message, leg] = t.order;
-          return t.complete <= now && t.credit <= now && passed.contains({step, message, leg + 1});
+          auto [priority, step, message, leg, slice] = t.order;
+          return t.complete <= now && t.credit <= now && passed.contains({step, slice, leg + 1});
         });
     std::erase_if(opEnds, [&](const auto &entry) { return entry.first.first + 6 < oldest(); });
     std::erase_if(passed, [&](const auto &entry) { return std::get<0>(entry.first) + 6 < oldest(); });
@@ -475,10 +529,10 @@ private:
   const double packet, ahead; ///< ns, of a link of its own: bytes, at a byte in a nanosecond
   const ConnectionFaults faults;
   double now = 0;
-  std::vector<std::vector<Leg>> legs; ///< by message
+  std::vector<Slice> slices; ///< in the order of messages
   std::map<unsigned, unsigned> started;
   std::map<OfStep, double> opEnds;
-  /// By step, message and leg: when all before this leg was done; behind the last leg, all of it.
+  /// By step, slice and leg: when all before this leg was done; behind the last leg, all of it.
   std::map<std::tuple<unsigned, unsigned, unsigned>, double> passed;
   std::map<std::pair<unsigned, unsigned>, Connection> connections;
 };

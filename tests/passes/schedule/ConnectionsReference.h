@@ -18,12 +18,15 @@ struct ConnectionFaults {
   bool peersInOrder = false;       ///< the second half goes to the peers as the first one did
   bool equalRounds = false;        ///< rounds have equal parts of the bytes
   bool wholeRate = false;          ///< each connection has all of the rate
-  bool wholeCredit = false;        ///< and all of the credit
-  bool overtakesAtOnce = false;    ///< whatever packets have been taken; to servers, packets are a sixteenth as long
+  bool wholeCredit = false;        ///< and all of the credit, or each round has
+  bool creditUntilThere = false;   ///< not until the socket has taken it
+  bool roundsInOne = false;        ///< around a ring
+  bool oneSlice = false;           ///< likewise
+  bool overtakesAtOnce = false;    ///< packets are a sixteenth as long
   bool latencyOfEachRound = false; ///< all of it, every time
   bool oneConnection = false;      ///< to all servers
   bool pushesOvertaken = false;    ///< by packets, as what comes back
-  bool fullPackets = false;        ///< to servers: what is less urgent fills them
+  bool fullPackets = false;        ///< what is less urgent fills them
   bool messagesAlone = false;      ///< likewise: a message is there before the rest of its packet
 };
 

@@ -16,6 +16,7 @@
 #include <optional>
 #include <random>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace commsched::schedule {
@@ -75,13 +76,64 @@ TEST(ConnectionsTest, PeersShareTheLink) {
   EXPECT_LE(period, 10 + 136 + 4 * 3);
 }
 
+/// A byte in a nanosecond, two rounds around a ring, packets of `packet` bytes.
+Problem aroundRing(int64_t packet) {
+  Problem problem = twoTensors();
+  Link &link = problem.links.front();
+  link.peers = 1;
+  link.rounds = 2;
+  link.packetBytes = packet;
+  for (Communication &communication : problem.communications)
+    for (Stage &stage : communication.stages)
+      stage.overhead = stage.latency = 0;
+  return problem;
+}
+
+// By hand: 40 bytes, two rounds of 20 for each half, from 10 on; 4 bytes that are more urgent, two of 2, from 15 on, go in front of
+// the packets of 10 bytes that begin at 20 (2 + 8), 30 (2 + 2), 34 (2 + 8) and 44 (2 + 8); then 4 are left of the first half, to 58, and two
+// rounds of 20 follow.
+TEST(ConnectionsTest, UrgentRoundsGoBetweenPackets) {
+  Problem problem = aroundRing(10);
+  const int64_t bytes[] = {40, 4};
+  for (unsigned i = 0; i < 2; ++i) {
+    problem.communications[i].bytes = bytes[i];
+    for (Stage &stage : problem.communications[i].stages)
+      stage.bytes = bytes[i];
+  }
+  EXPECT_EQ(evaluate(problem, inTurn(problem, {1, 0})).period, 98);
+  // The urgent one alone.
+  problem.communications[0].consumers.clear();
+  problem.communications.erase(problem.communications.begin());
+  EXPECT_EQ(evaluate(problem, inTurn(problem, {0})).period, 15 + 8);
+}
+
+// By hand: a message of two pieces of 20 bytes, four rounds of 20 from 15 on, of which the last one brings the first piece with its first 10
+// bytes: at 85, and the second one at 95, when b begins; or, in packets of 16 bytes, with the first of them, at 91.
+TEST(ConnectionsTest, PiecesComeWithPacketsOfTheLastRound) {
+  for (auto [packet, period] : {std::pair{10, 85}, {16, 91}, {64, 95}}) {
+    Problem problem = aroundRing(packet);
+    for (unsigned i = 0; i < 2; ++i) {
+      Communication &own = problem.communications[i];
+      own.bytes = 20;
+      own.tail = 10;
+      own.consumers = {{i, 1}};
+      for (Stage &stage : own.stages)
+        stage.bytes = 20;
+    }
+    Schedule schedule = inTurn(problem, {0, 0});
+    schedule.messages = {{{{0, 0, 20}, {1, 0, 20}}, {0, 0}}};
+    EXPECT_EQ(evaluate(problem, schedule).period, period) << packet;
+  }
+}
+
 // With nothing on the way but bytes, the link never rests: what is sent at once takes as long as all of it.
 TEST(ConnectionsTest, SharingLosesNothing) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     std::mt19937_64 random(seed);
     Problem problem;
     problem.links = {{"l", 1'000'000'000, seed % 5 == 0}};
-    problem.links.front().peers = 2 + seed % 4;
+    unsigned &count = seed % 3 ? problem.links.front().peers : problem.links.front().rounds;
+    count = 2 + seed % 4;
     problem.ops = {{"a", 0, 100, {}, 0}};
     Schedule schedule;
     schedule.order = {{0}};
@@ -95,7 +147,7 @@ TEST(ConnectionsTest, SharingLosesNothing) {
       schedule.messages.push_back(
           {{{i, 0, bytes}}, {static_cast<int64_t>(random() % 3), static_cast<int64_t>(random() % 3)}});
       work += 2 * (half.bytes + half.overhead);
-      rounds += 2 * problem.links.front().peers;
+      rounds += 2 * count;
     }
     ASSERT_EQ(verify(problem, schedule), std::nullopt) << seed;
     double period = Connections(problem).evaluate(schedule).period;
@@ -111,12 +163,12 @@ TEST(ConnectionsTest, IsNeverBelowTheBound) {
     Problem problem = randomProblem(seed, {.streams = 1 + unsigned(seed % 2), .links = 1 + unsigned(seed / 2 % 2), .maxLatency = 8, .maxOverhead = 4, .maxBytes = 60, .connections = seed % 3 == 0});
     for (Link &link : problem.links) {
       link.byConnection = seed % 3 == 0;
-      link.peers = link.byConnection ? 1 : 1 + seed % 4;
+      (seed % 2 ? link.peers : link.rounds) = link.byConnection ? 1 : 1 + seed % 4;
     }
     // Behind the last byte there is the latency of the last round only.
     for (Communication &communication : problem.communications)
       for (Stage &stage : communication.stages)
-        stage.avoidableLatency = stage.latency - stage.latency / problem.links[stage.link].peers;
+        stage.avoidableLatency = stage.latency - stage.latency / std::max(problem.links[stage.link].peers, problem.links[stage.link].rounds);
     Schedule schedule = randomSchedule(problem, seed, 1 + seed % 4);
     if (verify(problem, schedule))
       continue;
@@ -136,18 +188,21 @@ struct Drawn {
   Schedule schedule;
 };
 std::optional<Drawn> draw(uint64_t seed, bool servers) {
-  constexpr int64_t kMany = 1'000'000;
+  // Rounds have whole parts of them: what ends at the same moment does so in both.
+  constexpr int64_t kParts = 5040, kMany = 200 * kParts;
   std::mt19937_64 random(seed);
   auto large = [&](int64_t number) {
-    return number == 0 ? 0 : number * kMany + static_cast<int64_t>(random() % (kMany / 2));
+    return number == 0 ? 0 : number * kMany + kParts * static_cast<int64_t>(random() % 100);
   };
   Drawn d;
   d.problem = randomProblem(seed, {.streams = 1 + unsigned(seed % 2), .links = 1 + unsigned(seed / 2 % 2), .maxLatency = 2, .maxOverhead = 1, .maxUpdate = seed % 3 ? 0 : 2, .maxBytes = 6, .maxCommunications = 4, .maxOps = 5, .connections = servers});
   for (Link &link : d.problem.links) {
     link.byConnection = servers;
     link.peers = link.byConnection ? 1 : 1 + unsigned(random() % 4);
+    if (!link.byConnection && random() % 2)
+      link.rounds = std::exchange(link.peers, 1);
     link.creditUntilSent = random() % 2;
-    if (servers && random() % 2) {
+    if ((servers || link.peers > 1 || link.rounds > 1) && random() % 2) {
       link.packetBytes = static_cast<int64_t>(1 + random() % (4 * plan::kLargePacket));
       link.aheadBytes = static_cast<int64_t>(random() % (2 * plan::kLargePacket));
     }
@@ -165,7 +220,7 @@ std::optional<Drawn> draw(uint64_t seed, bool servers) {
       stage.update = large(stage.update);
       auto [known, isNew] = costs.try_emplace({communication.kind, i});
       if (isNew)
-        known->second = {large(stage.overhead) / 16, large(stage.latency) / 8};
+        known->second = {large(stage.overhead) / 42, large(stage.latency) / 14};
       std::tie(stage.overhead, stage.latency) = known->second;
       stage.avoidableOverhead = stage.avoidableLatency = 0;
     }
@@ -223,7 +278,7 @@ TEST_P(ReferenceOfConnections, TellsFaults) {
   if (GetParam())
     faults.insert(faults.end(), {{.oneConnection = true}, {.pushesOvertaken = true}, {.fullPackets = true}, {.messagesAlone = true}});
   else
-    faults.insert(faults.end(), {{.peersInOrder = true}, {.equalRounds = true}, {.wholeCredit = true}, {.latencyOfEachRound = true}});
+    faults.insert(faults.end(), {{.peersInOrder = true}, {.equalRounds = true}, {.wholeCredit = true}, {.creditUntilThere = true}, {.roundsInOne = true}, {.oneSlice = true}, {.latencyOfEachRound = true}, {.fullPackets = true}, {.messagesAlone = true}});
   std::vector<unsigned> found(faults.size());
   for (uint64_t seed = 0; seed < 400; ++seed) {
     std::optional<Drawn> d = draw(seed, GetParam());
