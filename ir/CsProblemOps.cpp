@@ -106,7 +106,7 @@ LogicalResult ProblemLinkOp::verify() {
   struct {
     StringRef name;
     int64_t least, most;
-  } numbers[] = {{"cs.packet_bytes", 0, int64_t{1} << 40}, {"cs.ahead_bytes", 0, int64_t{1} << 40}, {"cs.peers", 1, 30}, {"cs.rounds", 1, 1024}};
+  } numbers[] = {{"cs.packet_bytes", 0, int64_t{1} << 40}, {"cs.ahead_bytes", 0, int64_t{1} << 40}, {"cs.peers", 1, 30}, {"cs.once_bytes", 0, int64_t{1} << 40}, {"cs.rounds", 1, 1024}};
   for (auto [name, least, most] : numbers) {
     Attribute value = (*this)->getAttr(name);
     auto number = dyn_cast_or_null<IntegerAttr>(value);

@@ -42,6 +42,9 @@ constexpr uint64_t ServerPacketBytes(int64_t took, int64_t sharing) {
 // all-reduce would end with what else is in its packet, and there are many rounds in a row.
 constexpr uint64_t EnoughOfPacket(uint64_t bytes) { return bytes < kSmallPacket ? bytes : kSmallPacket; }
 
+// Between ranks a longer message waits until its receiver has asked for it, when the round before is there.
+inline constexpr uint64_t kEagerBytes = uint64_t{4} << 20;
+
 // That a socket is given before they are sent: what it has cannot be overtaken.
 inline constexpr uint64_t kSocketBytes = uint64_t{128} << 10;
 

@@ -42,7 +42,7 @@ struct GrpcOptions {
   // as TransportOptions::unexpected_bytes of the receiver allows. A rank that is
   // behind the others finds them there; if it had to ask for them first, it
   // would stay behind.
-  size_t eager_bytes = size_t{4} << 20;
+  size_t eager_bytes = plan::kEagerBytes;
   // Between processes of one host and one network namespace packets go through memory that
   // both share, if both want it, of so many bytes each way: a power of two. The environment
   // variable COMMSCHED_SHARED_MEMORY=0 turns it off too.

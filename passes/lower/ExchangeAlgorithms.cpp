@@ -3,6 +3,7 @@
 
 #include "passes/lower/ExchangeAlgorithms.h"
 
+#include "passes/support/LinkCosts.h"
 #include "plan/slices.h"
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/MathExtras.h"
@@ -324,8 +325,10 @@ double commsched::predictNanoseconds(CollectiveKind kind,
 ExchangeChoice commsched::chooseExchanges(llvm::StringRef algorithm,
                                           const Collective &collective, int64_t ranks,
                                           int64_t bytes, cs::LinkAttr link) {
+  // As schedules count it.
+  const auto counted = cs::LinkAttr::get(link.getContext(), link.getMbitPerS(), link.getLatencyNs(), overheadOf(link));
   auto time = [&](ExchangeAlgorithm one) {
-    return predictNanoseconds(collective.kind, one, ranks, bytes, link);
+    return predictNanoseconds(collective.kind, one, ranks, bytes, counted);
   };
   ExchangeChoice choice;
   choice.ring = time(ExchangeAlgorithm::ring);

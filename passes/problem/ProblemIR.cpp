@@ -19,9 +19,9 @@ static constexpr llvm::StringLiteral kStepsApart("cs.steps_apart");
 static constexpr llvm::StringLiteral kCreditUntilSent("cs.credit_until_sent"), kByConnection("cs.by_connection");
 /// Of a communication: schedule::Stage::avoidableBytes, where that is not 0.
 static constexpr llvm::StringLiteral kAvoidableBytes("cs.avoidable_bytes");
-/// Integers: schedule::Link::packetBytes, aheadBytes, peers and rounds.
+/// Integers: schedule::Link::packetBytes, aheadBytes, peers, onceBytes and rounds.
 static constexpr llvm::StringLiteral kPacketBytes("cs.packet_bytes"), kAheadBytes("cs.ahead_bytes"),
-    kPeers("cs.peers"), kRounds("cs.rounds");
+    kPeers("cs.peers"), kOnceBytes("cs.once_bytes"), kRounds("cs.rounds");
 
 namespace {
 
@@ -177,6 +177,7 @@ FailureOr<schedule::Problem> commsched::readProblem(cs::ProblemOp op) {
     int64_t peers = 1, rounds = 1;
     for (auto [name, to] : {std::pair(kPacketBytes, &problem.links.back().packetBytes),
                             std::pair(kAheadBytes, &problem.links.back().aheadBytes),
+                            std::pair(kOnceBytes, &problem.links.back().onceBytes),
                             std::pair(kPeers, &peers), std::pair(kRounds, &rounds)})
       if (failed(readNumber(link, name, *to)))
         return failure();
@@ -229,6 +230,8 @@ cs::ProblemOp commsched::writeProblem(OpBuilder &builder, Location location,
     }
     if (link.peers != 1)
       linkOp->setAttr(kPeers, builder.getI64IntegerAttr(link.peers));
+    if (link.onceBytes)
+      linkOp->setAttr(kOnceBytes, builder.getI64IntegerAttr(link.onceBytes));
     if (link.rounds != 1)
       linkOp->setAttr(kRounds, builder.getI64IntegerAttr(link.rounds));
     if (link.byConnection)

@@ -4,6 +4,7 @@
 #include "passes/schedule/StepCosts.h"
 
 #include "ir/CsSparseOps.h"
+#include "passes/lower/ExchangeAlgorithms.h"
 #include "passes/support/LinkCosts.h"
 #include "passes/support/Module.h"
 #include "plan/packets.h"
@@ -159,10 +160,16 @@ unsigned StepCosts::linkOf(schedule::Problem &problem, StringRef name) {
 void StepCosts::setRounds(schedule::Link &link) const {
   // Of so many rounds it takes seconds to judge a step of a hundred tensors.
   constexpr int64_t kMostRounds = 63;
-  if (!halves(algorithm, ranks))
+  if (!halves(algorithm, ranks)) {
     link.rounds = static_cast<unsigned>(ranks > 2 && ranks - 1 <= kMostRounds ? ranks - 1 : 1);
-  else if (cs::ClusterOp(cluster).getDevices() > 1) // with one, schedules that are judged in order take what they are said to
-    link.peers = llvm::Log2_64(ranks);
+    return;
+  }
+  link.peers = llvm::Log2_64(ranks);
+  // The largest message that goes by recursive doubling.
+  const Collective sum{CollectiveKind::allReduce, cs::Reduction::sum};
+  for (int64_t step = int64_t{1} << 30; step > 0; step /= 2)
+    if (chooseExchanges(algorithm, sum, ranks, link.onceBytes + step, cs::ClusterOp(cluster).getInter()).chosen == ExchangeAlgorithm::recursiveDoubling)
+      link.onceBytes += step;
 }
 
 /// Each round is a message: it occupies the link for the overhead and its bytes, and

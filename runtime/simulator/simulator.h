@@ -60,7 +60,7 @@ struct SimulationOptions {
   std::optional<int64_t> engine_ns;
 
   // Of the transport: GrpcOptions.
-  uint64_t eager_bytes = 4 << 20;
+  uint64_t eager_bytes = plan::kEagerBytes;
   uint64_t chunk_bytes = 0;  // of a packet; 0: as it chooses, by the rate of the link
   // What the socket takes before it is on the wire: cannot be overtaken any more.
   uint64_t socket_bytes = plan::kSocketBytes;

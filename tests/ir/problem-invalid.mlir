@@ -68,6 +68,22 @@ cs.problem @packets {
 
 // -----
 
+cs.problem @packets {
+  // expected-error @below {{cs.rounds must be an i64 of 1 to 1024, got: 1025 : i64}}
+  %l = cs.problem.link "l" bytes_per_second 1 {cs.rounds = 1025}
+  %a = cs.problem.compute "a" ns 1
+}
+
+// -----
+
+cs.problem @packets {
+  // expected-error @below {{cs.once_bytes must be an i64 of 0 to 1099511627776, got: -1 : i64}}
+  %l = cs.problem.link "l" bytes_per_second 1 {cs.once_bytes = -1}
+  %a = cs.problem.compute "a" ns 1
+}
+
+// -----
+
 cs.problem @time {
   // expected-error @below {{time must not be negative, got: -1}}
   %a = cs.problem.compute "a" ns -1

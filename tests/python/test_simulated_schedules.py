@@ -18,6 +18,8 @@ RUNS = 4  # random steps by each policy
 NEAR, WAITS = 0.002, 3  # of a step; and packets that something urgent waits for once more or less
 # Of a step: where a node's one device copies; where copies between devices are beside those; in line.
 COPIED, BESIDE, IN_LINE = 0.1, 0.25, 0.5
+# Of a step on three ranks and more; where some messages go by another algorithm; with parts, and their packets.
+ROUNDS, MIXED, IN_PARTS = 0.005, 0.07, 0.05
 SERVED, UNSLICED = 0.05, 0.4  # with servers; where a whole tensor holds up its server's link and a trainer's, of which the problem has one
 SOCKET = 128 << 10
 CLOCK = 1e-4  # of a step: the simulator's nanoseconds are rounded
@@ -69,6 +71,20 @@ def test_it_agrees_with_the_simulator(tmp_path, policy):
         period, step, _ = predictions(tmp_path, profile, CLUSTER.format(nodes=2, rate=rate), f"all-reduce schedule={policy} parts={parts}")
         waits = WAITS * (SOCKET + PACKETS[rate]) * 8 / rate * 1e3
         assert abs(period - step) <= NEAR * step + waits, seed
+
+
+@pytest.mark.parametrize("seed", cases(24))
+def test_it_agrees_round_by_round(tmp_path, seed):
+    """Around a ring, and by halving and doubling: packets, slices, and what is asked for."""
+    rng = random.Random(f"rounds {seed}")
+    rate, policy, algorithm = rng.choice(list(PACKETS)), rng.choice(POLICIES), rng.choice(["ring", "halving-doubling", "auto"])
+    nodes = rng.choice([3, 4, 5, 8, 16] if algorithm == "ring" else [4, 8, 16])
+    parts = rng.choice(["true", "false"])
+    options = f"all-reduce schedule={policy} algorithm={algorithm} parts={parts}"
+    period, step, bound = predictions(tmp_path, random_profile(rng), cluster_of(nodes, rate, overhead=rng.choice([1, 20000, 60000])), options)
+    assert step >= bound * (1 - CLOCK), (options, nodes)
+    near = MIXED if algorithm == "auto" else IN_PARTS if parts == "true" else ROUNDS
+    assert abs(period - step) <= near * step, (options, nodes, rate, period / step)
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -7,24 +7,38 @@
 
 namespace commsched::schedule {
 
-void ConnectionLink::push(const plan::Urgency &urgency, const Item &item, Time bytes, Time now) {
-  // Those that the socket has not taken yet are chosen anew.
+void ConnectionLink::giveBack(Time now) {
   if (const Time taken = many ? takenOfMany(now) : 0; taken < many) {
     queue.Move((taken - many) * packet);
     tail += (taken - many) * packet;
     wire.back().end = tail;
   }
   many = 0;
+}
+
+void ConnectionLink::push(const plan::Urgency &urgency, const Item &item, Time bytes, Time now) {
+  giveBack(now);
   queue.Push(urgency, {item.exchange, item.stage, item.message}, bytes, item, pushes);
 }
 
+void ConnectionLink::ask(Item item, Time now) {
+  giveBack(now);
+  item.asks = true;
+  asked.push_back(item);
+}
+
 bool ConnectionLink::take(Time now) {
-  if (queue.empty() || !isFree(now))
+  if ((queue.empty() && asked.empty()) || !isFree(now))
     return false;
   if (!sends())
     tail = now;
   many = 0;
   Packet own;
+  for (const Item &item : asked) {
+    parts.push_back({item, 0, 0, true});
+    ++own.parts;
+  }
+  asked.clear();
   size_t pieces = 0;
   Time overhead = 0;
   const Time bytes = queue.Take(

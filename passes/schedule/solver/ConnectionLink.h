@@ -26,6 +26,7 @@ public:
     uint64_t step = 0;
     Time overhead = 0;
     bool tells = false; ///< what has been sent of it, before all of it is
+    bool asks = false;  ///< nothing of it is sent: it is asked for
   };
   /// What a packet had of an item, with which it is there.
   struct Part {
@@ -41,6 +42,8 @@ public:
 
   /// May be sent from now on.
   void push(const plan::Urgency &urgency, const Item &item, Time bytes, Time now);
+  /// Asks for it, with the next packet.
+  void ask(Item item, Time now);
   /// Visits items of which the socket has taken all since the last time.
   template <typename Visit>
   void accept(Time now, Visit visit) {
@@ -68,13 +71,15 @@ public:
   bool sends() const { return first < wire.size(); }
   /// When there is next something to take, or to deliver. Requires that it sends.
   Time next() const {
-    return queue.empty() && taken.empty() ? wire[first].end : std::min(wire[first].end, tail - ahead);
+    return queue.empty() && taken.empty() && asked.empty() ? wire[first].end : std::min(wire[first].end, tail - ahead);
   }
   /// visit() of numbers on which what comes depends, steps counted from `step`.
   template <typename Visit>
   void describe(Time now, uint64_t step, Visit visit) const;
 
 private:
+  /// Packets that the socket has not taken yet are chosen anew.
+  void giveBack(Time now);
   /// Whether the socket has room for a packet.
   bool isFree(Time now) const { return !sends() || tail - now <= ahead; }
   /// Of `many`, those that the socket has taken.
@@ -94,7 +99,8 @@ private:
   std::vector<Part> parts;  ///< of these, from `firstPart` on
   size_t first = 0, firstPart = 0;
   std::vector<Item> taken; ///< whole, of the last packet
-  Time tail = 0;           ///< when all packets that were taken have been sent
+  std::vector<Item> asked;
+  Time tail = 0; ///< when all packets that were taken have been sent
   /// Where the last of them stands for several of one item: those behind it, begun when, of which so many were taken at once.
   Time many = 0, manyBegun = 0, manyAtOnce = 0;
 };
@@ -116,9 +122,12 @@ void ConnectionLink::describe(Time now, uint64_t step, Visit visit) const {
     visit(wire[i].parts);
   }
   for (size_t i = firstPart; i < parts.size(); ++i)
-    for (int64_t number : {static_cast<int64_t>(parts[i].item.step - step), int64_t{parts[i].item.message}, int64_t{parts[i].item.stage}, parts[i].begin, parts[i].end})
+    for (int64_t number : {static_cast<int64_t>(parts[i].item.step - step), int64_t{parts[i].item.message}, int64_t{parts[i].item.stage}, int64_t{parts[i].item.asks}, parts[i].begin, parts[i].end})
       visit(number);
   visit(static_cast<int64_t>(taken.size()));
+  for (const Item &item : asked)
+    for (int64_t number : {static_cast<int64_t>(item.step - step), int64_t{item.message}, int64_t{item.stage}})
+      visit(number);
   if (many && takenOfMany(now) < many)
     visit(now - manyBegun);
 }

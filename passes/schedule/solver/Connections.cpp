@@ -44,6 +44,7 @@ public:
     std::vector<unsigned> &own = to.sharing.stageOf.emplace_back();
     std::vector<bool> halved(given.size());
     Rounds &rounds = to.rounds.emplace_back();
+    Sharing::Once &once = to.sharing.once.emplace_back();
     bool comesBack = false;
     for (unsigned i = 0; i < communication.stages.size(); ++i) {
       const Stage &stage = communication.stages[i];
@@ -53,7 +54,13 @@ public:
         stages.push_back(onConnection(stage, communication.connection, comesBack));
         comesBack = true;
       } else {
-        addRounds(stages, stage, halved[stage.link]);
+        const bool second = halved[stage.link];
+        addRounds(stages, stage, second);
+        // All of it is there behind the first half; what is behind the second one follows.
+        if (link.peers > 1 && !second && once.begin == once.end)
+          once = {link.onceBytes, static_cast<unsigned>(before), static_cast<unsigned>(stages.size()), static_cast<unsigned>(stages.size())};
+        else if (link.peers > 1 && second && once.behind == before)
+          once.behind = static_cast<unsigned>(stages.size());
         if (link.rounds > 1) {
           rounds.count += link.rounds;
           rounds.ranks = link.rounds + 1;

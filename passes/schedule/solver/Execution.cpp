@@ -102,14 +102,30 @@ Execution::Execution(const Problem &problem, const Schedule &schedule,
       }
     }
   }
+  sendOnce();
   countBytesBefore();
   if (hasTails(problem))
     for (const Message &message : schedule.messages)
-      leads.push_back(leadsOf(problem, message));
+      leads.push_back(onceOf(static_cast<unsigned>(leads.size())) ? std::vector<Time>(message.pieces.size()) : leadsOf(problem, message));
   if (timeline)
     ready.resize(2 * bytes.size());
   for (uint64_t step = 0; step < 3; ++step)
     reset(step);
+}
+
+void Execution::sendOnce() {
+  for (unsigned i = 0; i < schedule.messages.size() && !sharing.once.empty(); ++i) {
+    const Sharing::Once &own = sharing.once[schedule.messages[i].pieces.front().communication];
+    int64_t size = 0;
+    for (const Piece &piece : schedule.messages[i].pieces)
+      size += piece.end - piece.begin;
+    if (own.begin == own.end || size > own.bytes)
+      continue;
+    once.resize(schedule.messages.size());
+    once[i] = true;
+    for (unsigned stage = own.begin; stage < own.end; ++stage)
+      bytes[stageBegin[i] + stage] = size;
+  }
 }
 
 void Execution::countBytesBefore() {
@@ -180,6 +196,26 @@ void Execution::push(unsigned link, const plan::Urgency &urgency, unsigned messa
                           transferTime(problem.links[link], bytesOf(message, stage)), medium.clock);
 }
 
+bool Execution::meets(uint64_t step, unsigned message, unsigned stage, Asking what) {
+  if (asking.empty())
+    asking.resize(3 * bytes.size());
+  Asking &before = asking[3 * (stageBegin[message] + stage) + step % 3];
+  const bool both = before != Asking::none;
+  before = both ? Asking::none : what;
+  return both;
+}
+
+/// Its receiver, which is as far as this node, has the round before too.
+void Execution::endAsking(uint64_t step, unsigned index) {
+  const auto message = static_cast<unsigned>(std::upper_bound(stageBegin.begin(), stageBegin.end(), index) - stageBegin.begin() - 1);
+  const auto stage = static_cast<unsigned>(index - stageBegin[message]);
+  if (!meets(step, message, stage, Asking::asked))
+    return;
+  const unsigned link = stagesOf(message)[stage].link;
+  push(link, {priorities[index], step}, message, stage);
+  touch(link);
+}
+
 void Execution::enqueue(uint64_t step, unsigned message, unsigned stage) {
   size_t index = stageBegin[message] + stage;
   if (timeline)
@@ -189,6 +225,11 @@ void Execution::enqueue(uint64_t step, unsigned message, unsigned stage) {
   touch(own.link);
   if (connections[own.link] && sharing.sends[own.link] != Sharing::Sends::rounds)
     return push(own.link, urgency, message, stage);
+  if (isAskedFor(message, stage)) {
+    Medium &medium = shared[mediumOf(own.link)];
+    count(medium);
+    connections[own.link]->ask({exchangeOf(message), message, stage, step}, medium.clock);
+  }
   links[own.link].queue.push({urgency, bytesBefore.empty() ? 0 : bytesBefore[index], exchangeOf(message), message, stage});
 }
 
@@ -209,8 +250,11 @@ void Execution::endMessage(uint64_t step, unsigned message, unsigned stage) {
   const std::vector<Stage> &stages = stagesOf(message);
   if (!freesCreditEarly(message, stage))
     freeCredit(step, message, stage);
-  if (stage + 1 < stages.size()) {
-    enqueue(step, message, stage + 1);
+  unsigned next = stage + 1;
+  if (const Sharing::Once *own = onceOf(message); own && next == own->end)
+    next = own->behind;
+  if (next < stages.size()) {
+    enqueue(step, message, next);
     return;
   }
   const std::vector<Piece> &pieces = schedule.messages[message].pieces;
@@ -326,6 +370,9 @@ std::vector<int64_t> Execution::state() {
       state.insert(state.end(), {relative(own.what.step()), own.what.message, own.what.stage,
                                  own.left, own.there});
   }
+  for (size_t i = 0; i < asking.size(); ++i)
+    if (asking[i] != Asking::none)
+      state.insert(state.end(), {static_cast<int64_t>(i / 3), static_cast<int64_t>((i + 3 - complete % 3) % 3), static_cast<int64_t>(asking[i])});
   std::vector<Event> sorted = contents(events);
   std::erase_if(sorted, [](const Event &event) { return event.kind == kLink; }); // of links
   std::sort(sorted.begin(), sorted.end());
@@ -360,6 +407,8 @@ bool Execution::advance() {
       endOp(event.step, event.index);
     else if (event.kind == kPiece)
       endPiece(event.step, event.index);
+    else if (event.kind == kAsked)
+      endAsking(event.step, event.index);
     else if (event.kind == kLink)
       shared[event.index].events == event.step ? lookAll(event.index) : void();
     else if (event.kind % 2)

@@ -12,6 +12,7 @@
 #include "passes/schedule/solver/OpStream.h"
 #include "passes/schedule/solver/Timeline.h"
 #include "plan/credit.h"
+#include "plan/packets.h"
 #include "plan/urgency.h"
 
 #include <optional>
@@ -28,10 +29,16 @@ struct Sharing {
     pushes,   ///< ConnectionLink, of what is of no use before all of it is there
     parts     ///< ConnectionLink
   };
+  /// Of a message of up to so many bytes: stages [begin, end) send all of it each, and [end, behind) are left out.
+  struct Once {
+    int64_t bytes = 0;
+    unsigned begin = 0, end = 0, behind = 0;
+  };
   std::vector<Sends> sends;    ///< by link; empty: messages
   std::vector<unsigned> media; ///< by link: that of which it has an equal part while it sends; empty: each has its own
   // With media:
   std::vector<std::vector<unsigned>> stageOf; ///< by communication and stage: where messages have its priority
+  std::vector<Once> once;                     ///< by communication
   std::vector<int64_t> parts;                 ///< by link: into how many the credit of its medium is divided; 0: it has none
 };
 
@@ -65,8 +72,14 @@ public:
 
 private:
   static constexpr unsigned kNone = ~0u;
+  enum class Asking : uint8_t {
+    none,
+    asked,
+    given
+  };
   static constexpr unsigned kPiece = ~0u;       ///< of events; behind all others of their time
   static constexpr unsigned kLink = kPiece - 1; ///< likewise
+  static constexpr unsigned kAsked = kPiece - 2;
   static constexpr Time kNoTime = INT64_MIN;
 
   /// Lists of indices, by index, in one array.
@@ -114,7 +127,7 @@ private:
     uint64_t step;
     /// 0: op ends; 1 + 2 stage: message is complete; 2 + 2 stage: its credit is free;
     /// kPiece: a piece has arrived before its message; kLink: of the links of a medium (index), one has sent
-    /// what it is to send before it looks again, where `step` counts these.
+    /// what it is to send before it looks again, where `step` counts these; kAsked: a round (index, into `bytes`) has been asked for.
     unsigned kind;
     unsigned index;
     auto key() const { return std::tie(time, step, kind, index); }
@@ -203,6 +216,18 @@ private:
   void look(unsigned link);
   /// It may have something to send, or to give to what it sends.
   void touch(unsigned link);
+  /// By message; null: all of its stages are as given.
+  const Sharing::Once *onceOf(unsigned message) const {
+    return once.empty() || !once[message] ? nullptr : &sharing.once[schedule.messages[message].pieces.front().communication];
+  }
+  /// Whether it is sent when its receiver has asked for it.
+  bool isAskedFor(unsigned message, unsigned stage) const {
+    const unsigned link = stagesOf(message)[stage].link;
+    return !sharing.sends.empty() && sharing.sends[link] == Sharing::Sends::rounds && bytesOf(message, stage) > int64_t{plan::kEagerBytes};
+  }
+  void endAsking(uint64_t step, unsigned index);
+  /// Whether the other one of the two was there before.
+  bool meets(uint64_t step, unsigned message, unsigned stage, Asking what);
   void push(unsigned link, const plan::Urgency &urgency, unsigned message, unsigned stage);
   void removeFromCredit(uint64_t step, unsigned message, unsigned stage);
   bool sendFrom(unsigned link);
@@ -220,6 +245,7 @@ private:
   /// Of what a busy link with packets sends, now.
   Time leftOf(unsigned link) const { return links[link].ends - clockOf(link); }
   bool gateOpen(uint64_t step);
+  void sendOnce();
   void countBytesBefore();
 
   int64_t bytesOf(unsigned message, unsigned stage) const {
@@ -262,6 +288,9 @@ private:
   /// Likewise, where there are several connections, else empty: bytes of tensors that are as urgent there and
   /// before it on its connection.
   std::vector<int64_t> bytesBefore;
+  /// By message and stage, and step modulo 3, of what is asked for: that it has been, and that it has its credit. Empty: nothing is.
+  std::vector<Asking> asking;
+  std::vector<bool> once;           ///< by message; empty: none
   std::vector<Time> packets, ahead; ///< by link: times of Link::packetBytes and aheadBytes
   /// By message, if some piece arrives before it: by piece, how long before.
   std::vector<std::vector<Time>> leads;

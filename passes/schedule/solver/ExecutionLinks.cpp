@@ -44,9 +44,10 @@ bool Execution::giveWhatFits(unsigned i) {
     if (!link.inFlight.Fits(urgency, size, credit[i]))
       break;
     link.inFlight.Add(urgency, size);
-    if (connections[i])
-      push(i, next.urgency, next.message, next.stage);
-    else if (packets[i])
+    if (connections[i]) {
+      if (!isAskedFor(next.message, next.stage) || meets(next.step(), next.message, next.stage, Asking::given))
+        push(i, next.urgency, next.message, next.stage);
+    } else if (packets[i])
       link.given.push({next, workOf(next)});
     else
       sendInOrder(i, next);
@@ -211,7 +212,11 @@ bool Execution::sendFrom(unsigned i) {
 void Execution::look(unsigned i) {
   if (connections[i]) {
     connections[i]->deliver(shared[mediumOf(i)].clock, [&](const ConnectionLink::Part &part) {
-      const auto &[exchange, message, stage, step, overhead, tells] = part.item;
+      const auto &[exchange, message, stage, step, overhead, tells, asks] = part.item;
+      if (asks) {
+        events.push({current + stagesOf(message)[stage].latency, step, kAsked, static_cast<unsigned>(stageBegin[message] + stage)});
+        return;
+      }
       if (const std::vector<Time> *leads = tells ? leadsIn({{}, 0, 0, message, stage}) : nullptr) {
         const Time whole = transferTime(problem.links[i], bytesOf(message, stage));
         for (size_t j = 0; j < leads->size(); ++j)

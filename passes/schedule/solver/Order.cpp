@@ -113,10 +113,17 @@ LinkCost linkCost(const Problem &problem, const Communication &communication) {
 }
 
 double hiddenCost(const Problem &problem) {
-  double overhead = 0;
-  for (const Communication &communication : problem.communications)
-    overhead = std::max(overhead, linkCost(problem, communication).overhead);
-  return overhead / 10;
+  // A calibration may find nothing that one of many messages costs.
+  constexpr double kLeastOfRound = 2000;
+  double cost = 0;
+  for (const Communication &communication : problem.communications) {
+    double rounds = 0;
+    for (const Stage &stage : communication.stages)
+      if (unsigned own = std::max(problem.links[stage.link].peers, problem.links[stage.link].rounds); own > 1)
+        rounds += own;
+    cost = std::max({cost, linkCost(problem, communication).overhead / 10, rounds * kLeastOfRound});
+  }
+  return cost;
 }
 
 Message wholeMessage(const View &view, const std::vector<unsigned> &communications) {

@@ -50,7 +50,8 @@ struct LinkCost {
 };
 LinkCost linkCost(const Problem &problem, const Communication &communication);
 
-/// Nanoseconds of processors that a message is taken to cost though a busy link hides what it costs there: a tenth of that.
+/// Nanoseconds of processors that a message is taken to cost though a busy link hides what it costs there: a tenth of that, and
+/// 2 us at least for each of its rounds.
 /// No evaluation has it.
 double hiddenCost(const Problem &problem);
 

@@ -192,6 +192,8 @@ std::optional<std::string> check(const Problem &problem) {
     if (link.peers < 1 || link.peers > kMaxPeers)
       return quoted("link", link.name, i) + ": peers must be 1 to " + std::to_string(kMaxPeers) +
              ", got: " + std::to_string(link.peers);
+    if (link.onceBytes < 0)
+      return quoted("link", link.name, i) + ": what is sent once must not be negative, got: " + std::to_string(link.onceBytes);
     if (link.rounds < 1 || link.rounds > kMaxRounds)
       return quoted("link", link.name, i) + ": rounds must be 1 to " + std::to_string(kMaxRounds) +
              ", got: " + std::to_string(link.rounds);

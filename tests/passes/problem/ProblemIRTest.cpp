@@ -104,6 +104,7 @@ TEST_F(ProblemIRTest, ProblemsAreReadAsTheyWereWritten) {
       problem.links.back().aheadBytes = static_cast<int64_t>(seed % 5);
     }
     problem.links.front().peers = 1 + seed % 4;
+    problem.links.back().onceBytes = static_cast<int64_t>(seed % 3) * 1000;
     if (problem.links.front().peers == 1)
       problem.links.front().rounds = 1 + seed % 5;
     if (problem.links.back().rounds == 1)

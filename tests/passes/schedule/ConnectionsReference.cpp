@@ -22,7 +22,7 @@ constexpr double kSame = 1e-6;
 struct Leg {
   std::pair<unsigned, unsigned> connection; ///< link, and peer, or server and direction
   bool packets = false;                     ///< whether more urgent ones overtake, whatever is left
-  double bytes = 0, overhead = 0, behind = 0;
+  double bytes = 0, overhead = 0, latency = 0, behind = 0;
   int64_t priority = 0;
 };
 
@@ -39,6 +39,7 @@ using Order = std::tuple<int64_t, unsigned, unsigned, unsigned, unsigned>; ///< 
 struct Transfer {
   Order order;
   bool packets = false;
+  bool isAskedFor = false;      ///< by its receiver, before which it is in no packet
   double left = 0;              ///< ns on a link of its own
   double all = 0, overhead = 0; ///< in packets: `left` is of bytes only, and was `all`
   double bytes = 0, behind = 0;
@@ -52,7 +53,7 @@ std::pair<int64_t, unsigned> urgencyOf(const Transfer &transfer) {
 /// Given to the socket of a connection.
 struct Packet {
   double left = 0;
-  std::vector<Order> ends;
+  std::vector<Order> ends, asked;
 };
 
 struct Connection {
@@ -60,6 +61,9 @@ struct Connection {
   std::vector<Packet> wire;              ///< what is not sent
   std::vector<Transfer> queue;           ///< waits for credit
   std::vector<Transfer> pending;         ///< may go into packets
+  std::vector<Transfer> held;            ///< may, when they are asked for
+  std::vector<Order> asked;              ///< to be asked for with the next packet
+  std::map<Order, double> answers;       ///< when what is asked for is
   std::vector<Transfer> given;           ///< what is in packets, or sent in order, and those whose credit is not free again
   std::optional<size_t> current;         ///< in `given`: what is sent in order
   bool packs() const { return ofServer || ofRank; }
@@ -122,6 +126,8 @@ private:
     std::vector<Leg> result;
     std::vector<unsigned> visits(problem.links.size());
     unsigned toServers = 0;
+    size_t lastOfFirst = 0;
+    std::optional<unsigned> onceLink;
     for (unsigned i = 0; i < first.stages.size(); ++i) {
       const Stage &stage = first.stages[i];
       const Link &link = problem.links[stage.link];
@@ -136,6 +142,17 @@ private:
         bytes += double(own.stages[i].bytes) * part;
         update += std::ceil(double(own.stages[i].update) * part);
       }
+      double size = 0;
+      for (const Piece &piece : pieces)
+        size += double(piece.end - piece.begin);
+      // Few bytes: all of them in each round, and there is no second half.
+      if (link.peers > 1 && !onceLink) {
+        onceLink = stage.link;
+        lastOfFirst = result.size() + rounds;
+      }
+      const bool once = onceLink == stage.link && size <= double(link.onceBytes) && !faults.neverOnce;
+      if (once && second && result.size() == lastOfFirst)
+        continue;
       for (unsigned round = 0; round < rounds; ++round) {
         // Half of all, a quarter, ...; behind the middle the reverse.
         const unsigned distance = second ? rounds - 1 - round : round;
@@ -148,8 +165,9 @@ private:
         leg.packets = ring || rounds > 1 || (link.byConnection && (back || faults.pushesOvertaken));
         if (link.byConnection && !faults.oneConnection)
           leg.connection.second = 2 * first.connection + unsigned(back);
-        leg.bytes = bytes * share;
+        leg.bytes = once && !second ? size : bytes * share;
         leg.overhead = double(stage.overhead) / rounds;
+        leg.latency = double(stage.latency) / rounds;
         leg.behind = double(stage.latency) / (faults.latencyOfEachRound ? 1 : rounds);
         if (round + 1 == rounds)
           leg.behind += update;
@@ -196,7 +214,7 @@ private:
       if (any)
         continue; // all that ends now is counted before links choose
       for (auto &[name, connection] : connections)
-        any |= connection.packs() ? accept(name.first, connection) | give(name.first, connection) | takePacket(name.first, connection)
+        any |= connection.packs() ? accept(name.first, connection) | give(name.first, connection) | hear(connection) | takePacket(name.first, connection)
                                   : give(name.first, connection) | choose(connection);
     }
   }
@@ -286,6 +304,10 @@ private:
     } else {
       transfer.left += leg.overhead;
     }
+    // What has more than 4 MiB is asked for by its receiver, which is as far as its sender.
+    transfer.isAskedFor = connection.ofRank && !faults.neverAsked && leg.bytes > (4 << 20);
+    if (transfer.isAskedFor)
+      connection.asked.push_back(transfer.order);
     (connection.ofServer ? connection.pending : connection.queue).push_back(transfer);
   }
 
@@ -323,10 +345,11 @@ private:
   /// The socket has no more than `ahead` to send, and takes the next packet.
   bool takePacket(unsigned link, Connection &connection) {
     std::vector<Transfer> &queue = connection.pending;
-    if (queue.empty() || (!connection.wire.empty() && leftOn(connection) > aheadOf(link) + kSame))
+    if ((queue.empty() && connection.asked.empty()) || (!connection.wire.empty() && leftOn(connection) > aheadOf(link) + kSame))
       return false;
     const double full = packetOf(link);
     Packet next;
+    next.asked = std::exchange(connection.asked, {});
     double taken = 0;
     std::pair<int64_t, unsigned> urgency{};
     for (bool first = true; !queue.empty() && taken < full - kSame; first = false) {
@@ -377,8 +400,26 @@ private:
             if (!connection.ofRank || faults.creditUntilThere)
               transfer.credit = transfer.complete;
           }
+      for (const Order &order : connection.wire.front().asked)
+        connection.answers[order] = at + slices[std::get<4>(order)].legs[std::get<3>(order)].latency;
       connection.wire.erase(connection.wire.begin());
     }
+  }
+  /// What has been asked for may go.
+  bool hear(Connection &connection) const {
+    bool any = false;
+    for (size_t i = 0; i < connection.held.size();) {
+      auto answer = connection.answers.find(connection.held[i].order);
+      if (answer == connection.answers.end() || answer->second > now + kSame) {
+        ++i;
+        continue;
+      }
+      connection.answers.erase(answer);
+      connection.pending.push_back(connection.held[i]);
+      connection.held.erase(connection.held.begin() + std::ptrdiff_t(i));
+      any = true;
+    }
+    return any;
   }
 
   bool freesEarly(unsigned link) const { return problem.links[link].creditUntilSent && creditOf(link) < kEndless; }
@@ -417,7 +458,7 @@ private:
                                    [](const Transfer &a, const Transfer &b) { return a.order < b.order; });
       double bytes = 0;
       bool counts = false;
-      for (const std::vector<Transfer> *others : {&connection.pending, &connection.given})
+      for (const std::vector<Transfer> *others : {&connection.held, &connection.pending, &connection.given})
         for (const Transfer &other : *others)
           if (other.credit > now + kSame && (!next->packets || urgencyOf(other) <= urgencyOf(*next))) {
             bytes += other.bytes;
@@ -425,7 +466,9 @@ private:
           }
       if (counts && bytes + next->bytes > creditOf(link) + kSame)
         break;
-      (connection.packs() ? connection.pending : connection.given).push_back(*next);
+      (next->isAskedFor ? connection.held : connection.packs() ? connection.pending
+                                                               : connection.given)
+          .push_back(*next);
       connection.queue.erase(next);
       any = true;
     }
@@ -470,6 +513,8 @@ private:
         at(transfer.complete);
         at(transfer.credit);
       }
+      for (const auto &[order, time] : connection.answers)
+        at(time);
       if (!connection.current && connection.wire.empty())
         continue;
       const double rate = rates.try_emplace(name.first, rateOf(name.first)).first->second;

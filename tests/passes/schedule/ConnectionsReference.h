@@ -22,6 +22,8 @@ struct ConnectionFaults {
   bool creditUntilThere = false;   ///< not until the socket has taken it
   bool roundsInOne = false;        ///< around a ring
   bool oneSlice = false;           ///< likewise
+  bool neverAsked = false;         ///< for long messages
+  bool neverOnce = false;          ///< few bytes as well
   bool overtakesAtOnce = false;    ///< packets are a sixteenth as long
   bool latencyOfEachRound = false; ///< all of it, every time
   bool oneConnection = false;      ///< to all servers

@@ -194,6 +194,12 @@ TEST(CheckTest, FindsWhatIsWrong) {
             "link 0 ('link0'): peers must be 1 to 30, got: 31");
   EXPECT_EQ(wrong([](Problem &p) { p.links[0].peers = 2, p.links[0].byConnection = true; }),
             "link 0 ('link0'): peers must be 1 on a link of connections, got: 2");
+  EXPECT_EQ(wrong([](Problem &p) { p.links[0].rounds = 1025; }),
+            "link 0 ('link0'): rounds must be 1 to 1024, got: 1025");
+  EXPECT_EQ(wrong([](Problem &p) { p.links[0].rounds = 2, p.links[0].peers = 2; }),
+            "link 0 ('link0'): rounds must be 1 on a link of several peers, got: 2");
+  EXPECT_EQ(wrong([](Problem &p) { p.links[0].onceBytes = -1; }),
+            "link 0 ('link0'): what is sent once must not be negative, got: -1");
   EXPECT_EQ(wrong([](Problem &p) { p.ops[1].duration = -1; }),
             "op 1 ('forward1'): duration must not be negative, got: -1");
   EXPECT_EQ(wrong([](Problem &p) { p.ops[1].stream = 1; }),
