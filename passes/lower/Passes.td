@@ -32,9 +32,10 @@ def ExpandCollectives : CsPass<"expand-collectives"> {
     `reduce` and `broadcast` go along a binomial tree, ceil(log2 P) exchanges. An
     `algorithm` is refused where there is nothing else, such as all-reduces of NCCL.
     With `algorithm=auto` each collective gets the algorithm that takes less
-    time by the cluster's `inter` link (latency per round + bytes / bandwidth; around
-    a ring, parts of 1 MiB and more travel in slices, of which one hides the latency
-    of another); a remark states the times. With one node a collective is the identity, and
+    time by the cluster's `inter` link (latency and overhead per round + bytes / bandwidth;
+    an overhead of 0 counts 20 us, as in schedules; around a ring, parts of 1 MiB and more
+    travel in slices, of which one hides the latency of another where they do not share
+    a packet); a remark states the times. With one node a collective is the identity, and
     goes away.
 
     The `cs.start` keeps what it was in `cs.collective`, `cs.reduction` and

@@ -21,10 +21,10 @@ def test_a_predicted_timeline_is_one_of_the_schedule(predicted_page):
     for track in ("compute", "link inter"):
         events = [e for e in page.events if e["track"] == track]
         assert events and not overlap(sorted(events, key=lambda e: e["begin"]))
-    # On the link: all bytes of a step, 2 * 3/4 of each tensor.
+    # On the link: all bytes of a step. So few go by recursive doubling, all of a tensor in each of two rounds.
     step = [e for e in page.events if e["track"] == "link inter" and e["step"] == timeline["first_step"]]
     tensors = 4 * (9 * 16 + 16 + 9 * 16 * 32 + 32 + 512 * 10 + 10 + 1)
-    assert sum(e["bytes"] for e in step) == pytest.approx(1.5 * tensors, rel=1e-3)
+    assert sum(e["bytes"] for e in step) == pytest.approx(2 * tensors, rel=1e-3)
 
 
 def test_what_the_bound_assumes_is_said(predicted_page):

@@ -160,7 +160,10 @@ void TimelineBuilder::addLinks(report::Timeline &to) {
     event.name = document.strings.number(nameOf(transfer.message, transfer.stage));
     event.category = report::Category::message;
     event.step = transfer.step;
+    event.bytes = transfer.bytes.value_or(0);
     for (const Piece &piece : schedule.messages[transfer.message].pieces) {
+      if (transfer.bytes || !transfer.isLast)
+        break; // counted where the rest is sent
       const Communication &communication = problem.communications[piece.communication];
       event.bytes += stageBytes(communication, communication.stages[transfer.stage],
                                 piece.begin, piece.end);

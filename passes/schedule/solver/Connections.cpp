@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <tuple>
 
 namespace commsched::schedule {
@@ -69,6 +70,8 @@ public:
       }
       own.insert(own.end(), stages.size() - before, i);
     }
+    if (once.behind == once.end) // no all-reduce
+      once = {};
     // Of what a server sends all is there at once.
     const bool whole = given[communication.stages.back().link].byConnection;
     communication.stages = std::move(stages);
@@ -148,6 +151,26 @@ Evaluation Connections::evaluate(const Schedule &schedule, unsigned maxSteps) co
   return runSteps(problem, schedule, maxSteps, sharing);
 }
 
+Timeline Connections::trace(const Schedule &schedule, unsigned steps, unsigned maxSteps) const {
+  std::vector<unsigned> exchanges;
+  std::optional<Schedule> slices = any() ? inSlices(schedule, exchanges) : std::nullopt;
+  Timeline timeline = traceSteps(problem, slices ? *slices : schedule, steps, any() ? std::min(maxSteps, kSteps) : maxSteps, sharing, exchanges);
+  if (!any())
+    return timeline;
+  // The last of all rounds and slices of a stage is the end of it.
+  std::set<std::tuple<unsigned, unsigned, uint64_t>> ended;
+  for (auto transfer = timeline.transfers.rbegin(); transfer != timeline.transfers.rend(); ++transfer) {
+    if (!exchanges.empty())
+      transfer->message = exchanges[transfer->message];
+    transfer->stage = sharing.stageOf[schedule.messages[transfer->message].pieces.front().communication][transfer->stage];
+    if (!ended.insert({transfer->message, transfer->stage, transfer->step}).second) {
+      transfer->isLast = false;
+      transfer->arrived = transfer->sent;
+    }
+  }
+  return timeline;
+}
+
 std::optional<Schedule> Connections::inSlices(const Schedule &schedule, std::vector<unsigned> &exchanges) const {
   std::vector<unsigned> counts;
   bool any = false;
@@ -186,6 +209,17 @@ bool hasConnections(const Problem &problem) {
 
 Evaluation evaluate(const Problem &problem, const Schedule &schedule, unsigned maxSteps) {
   return hasConnections(problem) ? Connections(problem).evaluate(schedule, maxSteps) : runSteps(problem, schedule, maxSteps);
+}
+
+Timeline traceSchedule(const Problem &problem, const Schedule &schedule, unsigned steps, unsigned maxSteps) {
+  // What goes to servers in order, with one queue for each link.
+  Problem traced = problem;
+  for (Link &link : traced.links)
+    if (link.byConnection) {
+      link.packetBytes = link.aheadBytes = 0;
+      link.byConnection = false;
+    }
+  return Connections(traced).trace(schedule, steps, maxSteps);
 }
 
 } // namespace commsched::schedule

@@ -20,6 +20,9 @@ public:
   /// schedule::evaluate() of the given problem, for many schedules of it.
   Evaluation evaluate(const Schedule &schedule, unsigned maxSteps = 64) const;
 
+  /// schedule::traceSchedule() likewise, of the given problem's messages and stages.
+  Timeline trace(const Schedule &schedule, unsigned steps, unsigned maxSteps) const;
+
   bool any() const { return !sharing.media.empty(); }
 
 private:

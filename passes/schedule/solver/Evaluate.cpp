@@ -74,19 +74,12 @@ bool Repeating::run(unsigned maxSteps) {
 
 } // namespace
 
-Timeline traceSchedule(const Problem &problem, const Schedule &schedule,
-                       unsigned steps, unsigned maxSteps) {
+Timeline traceSteps(const Problem &problem, const Schedule &schedule, unsigned steps, unsigned maxSteps, const Sharing &sharing,
+                    const std::vector<unsigned> &exchanges) {
   if (takesTooLong(problem, schedule))
     return {};
   Timeline result;
-  // In order, whatever links have several connections.
-  Problem inOrder = problem;
-  for (Link &link : inOrder.links)
-    if (link.byConnection)
-      link.packetBytes = link.aheadBytes = 0;
-  const Sharing none;
-  const std::vector<unsigned> alone;
-  Repeating repeating(inOrder, schedule, maxSteps, none, alone, &result);
+  Repeating repeating(problem, schedule, maxSteps, sharing, exchanges, &result);
   if (repeating.evaluation.period >= kNever)
     return {};
   result.settled = repeating.evaluation.settled;

@@ -192,7 +192,7 @@ void Execution::endOp(uint64_t step, unsigned op) {
 void Execution::push(unsigned link, const plan::Urgency &urgency, unsigned message, unsigned stage) {
   Medium &medium = shared[mediumOf(link)];
   count(medium);
-  connections[link]->push(urgency, {exchangeOf(message), message, stage, urgency.call, stagesOf(message)[stage].overhead, leadsIn({urgency, 0, 0, message, stage}) != nullptr},
+  connections[link]->push(urgency, {exchangeOf(message), message, stage, urgency.call, stagesOf(message)[stage].overhead, timeline || leadsIn({urgency, 0, 0, message, stage})},
                           transferTime(problem.links[link], bytesOf(message, stage)), medium.clock);
 }
 

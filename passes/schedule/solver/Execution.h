@@ -53,7 +53,7 @@ public:
   };
 
   /// `exchanges`, by message: those with the same number take turns, by stages; empty: each has its own. Everything is recorded in
-  /// the timeline, if there is one, but what a ConnectionLink sends.
+  /// the timeline, if there is one: of a ConnectionLink what packets have of messages, as if one after the other.
   Execution(const Problem &problem, const Schedule &schedule, const Sharing &sharing, const std::vector<unsigned> &exchanges,
             Timeline *timeline = nullptr);
 
@@ -186,6 +186,7 @@ private:
     Time counted = 0;
     std::priority_queue<Look> looks;
     Time next = 0;       ///< of its event
+    Time traced = 0;     ///< in the timeline, until then
     uint64_t events = 0; ///< of which the last one counts; 0: none does
     bool waits = false;
   };
@@ -232,6 +233,7 @@ private:
   void removeFromCredit(uint64_t step, unsigned message, unsigned stage);
   bool sendFrom(unsigned link);
   void sent(const Waiting &what);
+  void trace(unsigned link, const ConnectionLink::Part &part);
   /// Of the packet of which bytes are taken now: how long those take that have been.
   Time pastPacket(unsigned link) const {
     return (links[link].begun - leftOf(link) + ahead[link]) % packets[link];
@@ -320,6 +322,9 @@ private:
 /// evaluate() of a problem whose links have one connection each, whatever they say. Those that share a medium must have packets.
 Evaluation runSteps(const Problem &problem, const Schedule &schedule, unsigned maxSteps, const Sharing &sharing = {},
                     const std::vector<unsigned> &exchanges = {});
+/// Likewise, traceSchedule(): of messages, stages and links of this problem.
+Timeline traceSteps(const Problem &problem, const Schedule &schedule, unsigned steps, unsigned maxSteps, const Sharing &sharing,
+                    const std::vector<unsigned> &exchanges);
 
 } // namespace commsched::schedule
 

@@ -217,6 +217,8 @@ void Execution::look(unsigned i) {
         events.push({current + stagesOf(message)[stage].latency, step, kAsked, static_cast<unsigned>(stageBegin[message] + stage)});
         return;
       }
+      if (timeline)
+        trace(i, part);
       if (const std::vector<Time> *leads = tells ? leadsIn({{}, 0, 0, message, stage}) : nullptr) {
         const Time whole = transferTime(problem.links[i], bytesOf(message, stage));
         for (size_t j = 0; j < leads->size(); ++j)
@@ -252,6 +254,27 @@ void Execution::look(unsigned i) {
     link.given.push(own);
   else
     sent(own.what);
+}
+
+/// Of so many bytes, those that a link sends between two moments.
+static int64_t bytesWithin(const Link &link, Time begin, Time end, int64_t all) {
+  const auto before = [&](Time time) {
+    return time >= transferTime(link, all) ? all : static_cast<int64_t>(static_cast<__int128>(link.bytesPerSecond) * time / 1'000'000'000);
+  };
+  return before(end) - before(begin);
+}
+
+/// Connections that send at a time share the link; what one has sent of it is shown where the link is done with what was before it.
+void Execution::trace(unsigned link, const ConnectionLink::Part &part) {
+  const ConnectionLink::Item &item = part.item;
+  Medium &medium = shared[mediumOf(link)];
+  Time &since = ready[2 * (stageBegin[item.message] + item.stage) + item.step % 2];
+  const Time work = part.end - part.begin + (part.begin == 0 ? item.overhead : 0);
+  const Time begin = std::max({medium.traced, current - work, since});
+  timeline->transfers.push_back({item.message, item.stage, item.step, since, begin, current,
+                                 current + (part.last ? latencyOf(item.message, item.stage) : 0), part.last,
+                                 bytesWithin(problem.links[link], part.begin, part.end, bytesOf(item.message, item.stage))});
+  medium.traced = since = current;
 }
 
 void Execution::sent(const Waiting &what) {

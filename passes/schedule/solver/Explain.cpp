@@ -8,6 +8,8 @@
 #include "passes/schedule/solver/Timeline.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 
 namespace commsched::schedule {
 
@@ -50,10 +52,16 @@ private:
 
 /// The message with a piece of the communication that came when the stall ended.
 const Timeline::Transfer *Explainer::lastToArrive() const {
+  // What is there behind its first half has no second one.
+  std::map<std::pair<unsigned, uint64_t>, const Timeline::Transfer *> ends;
+  for (const Timeline::Transfer &t : timeline.transfers)
+    if (t.isLast)
+      if (const Timeline::Transfer *&end = ends[{t.message, t.step}]; !end || end->stage < t.stage)
+        end = &t;
   const Timeline::Transfer *last = nullptr;
   Time latest = 0;
   for (const Timeline::Transfer &t : timeline.transfers) {
-    if (t.stage + 1 != stagesOf(t.message).size() || !t.isLast)
+    if (ends[{t.message, t.step}] != &t)
       continue;
     const Message &message = schedule.messages[t.message];
     std::vector<Time> leads = leadsOf(problem, message);

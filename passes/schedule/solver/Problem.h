@@ -34,8 +34,8 @@ struct Link {
   /// communication's second one, backwards. What goes to different peers is in no order, and shares
   /// the link (Connections.h).
   unsigned peers = 1;
-  /// With several of them: a message of up to so many bytes of tensors is sent whole in each round of a communication's first stage, and is
-  /// there then, as by recursive doubling.
+  /// With several of them: of a communication with two stages on the link, one behind the other, a message of up to so many bytes of tensors is
+  /// sent whole in each round of the first stage, and is there then, as by recursive doubling.
   int64_t onceBytes = 0;
   /// A stage on it is so many rounds with one peer, each with an equal part: what is more urgent goes before the next one, packet
   /// by packet (Connections.h).

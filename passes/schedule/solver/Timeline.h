@@ -9,6 +9,9 @@
 
 #include "passes/schedule/solver/Schedule.h"
 
+#include <optional>
+#include <vector>
+
 namespace commsched::schedule {
 
 /// Times count from the beginning of the first step ever run.
@@ -23,11 +26,12 @@ struct Timeline {
     unsigned message = 0;
     unsigned stage = 0;
     uint64_t step = 0;
-    Time ready = 0;     ///< its producers, or the stage before, are done; or it was overtaken
-    Time begin = 0;     ///< the link begins with it
-    Time sent = 0;      ///< the link goes on with others
-    Time arrived = 0;   ///< all of it is there; pieces may be before (Communication::tail)
-    bool isLast = true; ///< else it was overtaken, and the rest is another transfer
+    Time ready = 0;                    ///< its producers, or the stage before, are done; or it was overtaken
+    Time begin = 0;                    ///< the link begins with it
+    Time sent = 0;                     ///< the link goes on with others
+    Time arrived = 0;                  ///< all of it is there; pieces may be before (Communication::tail)
+    bool isLast = true;                ///< else it was overtaken, and the rest is another transfer
+    std::optional<int64_t> bytes = {}; ///< what it sends, if not all of the stage's where it is the last, else none
   };
   /// A stream stands still, for nothing but a communication.
   struct Stall {

@@ -147,7 +147,9 @@ private:
         size += double(piece.end - piece.begin);
       // Few bytes: all of them in each round, and there is no second half.
       if (link.peers > 1 && !onceLink) {
-        onceLink = stage.link;
+        // Of all-reduces only: both halves, one behind the other.
+        const bool halves = i + 1 < first.stages.size() && first.stages[i + 1].link == stage.link;
+        onceLink = halves ? stage.link : ~0u;
         lastOfFirst = result.size() + rounds;
       }
       const bool once = onceLink == stage.link && size <= double(link.onceBytes) && !faults.neverOnce;
