@@ -164,6 +164,9 @@ void StepCosts::setRounds(schedule::Link &link) const {
     link.rounds = static_cast<unsigned>(ranks > 2 && ranks - 1 <= kMostRounds ? ranks - 1 : 1);
     return;
   }
+  // Of other numbers some nodes stand in for others, which no rounds here do: in order, with one device, that is nearer.
+  if (!llvm::isPowerOf2_64(ranks) && cs::ClusterOp(cluster).getDevices() == 1)
+    return;
   link.peers = llvm::Log2_64(ranks);
   // The largest message that goes by recursive doubling.
   const Collective sum{CollectiveKind::allReduce, cs::Reduction::sum};

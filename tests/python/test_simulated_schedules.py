@@ -1,7 +1,7 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the compiler says of a schedule, against cs-run --simulate of its plan: two programs that share the rule of packets
-(plan/packets.h) and nothing else. Random steps on two ranks, with tensors of up to 50 MB, by every policy."""
+(plan/packets.h) and nothing else. Random steps on two ranks and more, with tensors of up to 50 MB, by every policy."""
 
 import json
 import random

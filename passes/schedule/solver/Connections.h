@@ -1,7 +1,7 @@
 // Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A link as its connections share it: round by round to the peers of halving and doubling, and to
+// A link as its connections share it: round by round around a ring and to the peers of halving and doubling, and to
 // parameter servers. docs/scheduling.md says what differs.
 
 #ifndef COMMSCHED_PASSES_SCHEDULE_SOLVER_CONNECTIONS_H
@@ -11,8 +11,8 @@
 
 namespace commsched::schedule {
 
-/// A problem with a link for each connection of a link: one for each peer where it has several (Link::peers), on which
-/// its stages are rounds, and one for each server where connections have queues of their own (Link::byConnection).
+/// A problem with a link for each connection of a link: one for each peer where it has several (Link::peers), or for all of its
+/// rounds (Link::rounds), on which its stages are rounds, and one for each server where connections have queues of their own (Link::byConnection).
 class Connections {
 public:
   explicit Connections(const Problem &given);

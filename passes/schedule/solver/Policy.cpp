@@ -97,10 +97,10 @@ static void settle(const Problem &problem, Solution &solution, int64_t effort,
   solution.bound = boundOfOrder(problem, solution.schedule.order);
 }
 
-/// Thousands of messages to simulate.
-/// With as many in a half or fewer, all of the effort.
+/// With as many rounds in a half or fewer, all of the effort.
 static constexpr int64_t kFewRounds = 15;
 
+/// Thousands of messages to simulate.
 static int64_t defaultEffort(const Problem &problem) {
   auto size = static_cast<int64_t>(problem.communications.size() + problem.ops.size());
   // Copies between the devices of a node are stages of their own, and what is best for

@@ -130,7 +130,10 @@ func.func @server.0(%w: !t {cs.param = "w"}, %p: !t {cs.param = "p"}, %q: !t {cs
 // of the bytes; a tree of 3 rounds of all bytes. Links are busy for more than compute
 // takes, so that all of it is a half slower.
 // CHECK-LABEL: cs.problem @step.problem
-// CHECK: cs.problem.link "inter" bytes_per_second 125000000
+// Up to b bytes by recursive doubling: 3 (51 us + 8.25 ns b) is less than 6 x 51 us + 14 ns b. On six nodes, by halving and doubling, in order.
+// RING: cs.problem.link "inter" bytes_per_second 125000000 {cs.credit_until_sent, cs.rounds = 7 : i64}
+// AUTO: cs.problem.link "inter" bytes_per_second 125000000 {cs.credit_until_sent, cs.once_bytes = 14232 : i64, cs.peers = 3 : i64}
+// HALVES: cs.problem.link "inter" bytes_per_second 125000000 {cs.credit_until_sent}
 // CHECK: cs.problem.compute "forward" ns 1500
 // RING: cs.problem.communication "w" bytes 1600 {{.*}} through ({{.*}} bytes 1400 overhead_ns 7000 latency_ns 350000 avoidable 300000, {{.*}} bytes 1400 overhead_ns 7000 latency_ns 350000 avoidable 300000)
 // AUTO: cs.problem.communication "w" bytes 1600 {{.*}} through ({{.*}} bytes 1400 overhead_ns 3000 avoidable 2000 latency_ns 150000 avoidable 100000, {{.*}} bytes 1400 overhead_ns 3000 avoidable 1000 latency_ns 150000 avoidable 100000)
