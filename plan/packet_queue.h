@@ -43,7 +43,7 @@ class PacketQueue {
     PushHeap(queue_, After);
   }
 
-  // Takes a packet of at most `packet_bytes` and what is left of `frames`: calls
+  // Takes a packet, pieces of at most `packet_bytes` until these are together, and what is left of `frames`: calls
   // add(item, offset, size, last) for each piece, which is one frame. What is not as urgent as its
   // first piece is in the first `enough` bytes only, as a packet is received as a whole; nor is anything if it has
   // something `before` that is more urgent than all. Returns the bytes.

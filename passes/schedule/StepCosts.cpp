@@ -138,13 +138,7 @@ unsigned StepCosts::linkOf(schedule::Problem &problem, StringRef name) {
   link.bytesPerSecond = name == NcclLink::kName
                             ? nccl->bytesPerSecond()
                             : cluster.getInter().getMbitPerS() * (1'000'000 / 8);
-  link.creditUntilSent = true; // a message is off the link's hands when it is sent
-  // Of two ranks the most urgent packets go first. With more, a half of an all-reduce has several rounds: docs/scheduling.md.
-  if (name == kInter && ranks == 2) {
-    link.packetBytes = static_cast<int64_t>(
-        plan::PacketBytes(schedule::transferTime(link, plan::kLargePacket)));
-    link.aheadBytes = plan::kSocketBytes;
-  }
+  link.creditUntilSent = true;                     // a message is off the link's hands when it is sent
   if (name != kInter && name != NcclLink::kName) { // to servers
     link.byConnection = true;
     const int64_t each = name == "up" || name == "down" ? 1 : ranks; // connections that a message goes through
@@ -160,14 +154,20 @@ unsigned StepCosts::linkOf(schedule::Problem &problem, StringRef name) {
 void StepCosts::setRounds(schedule::Link &link) const {
   // Of so many rounds it takes seconds to judge a step of a hundred tensors.
   constexpr int64_t kMostRounds = 63;
-  if (!halves(algorithm, ranks)) {
-    link.rounds = static_cast<unsigned>(ranks > 2 && ranks - 1 <= kMostRounds ? ranks - 1 : 1);
+  if (ranks == 2) { // a round for each half, with the one peer that there is
+    link.packetBytes = static_cast<int64_t>(
+        plan::PacketBytes(schedule::transferTime(link, plan::kLargePacket)));
+    link.aheadBytes = plan::kSocketBytes;
+  } else if (!halves(algorithm, ranks)) {
+    if (ranks < 2 || ranks - 1 > kMostRounds)
+      return;
+    link.rounds = static_cast<unsigned>(ranks - 1);
+  } else if (!llvm::isPowerOf2_64(ranks) && cs::ClusterOp(cluster).getDevices() == 1) {
+    // Some nodes stand in for others, which no rounds here do: in order, with one device, that is nearer.
     return;
+  } else {
+    link.peers = llvm::Log2_64(ranks);
   }
-  // Of other numbers some nodes stand in for others, which no rounds here do: in order, with one device, that is nearer.
-  if (!llvm::isPowerOf2_64(ranks) && cs::ClusterOp(cluster).getDevices() == 1)
-    return;
-  link.peers = llvm::Log2_64(ranks);
   // The largest message that goes by recursive doubling.
   const Collective sum{CollectiveKind::allReduce, cs::Reduction::sum};
   for (int64_t step = int64_t{1} << 30; step > 0; step /= 2)

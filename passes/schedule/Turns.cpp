@@ -19,11 +19,14 @@ namespace {
 /// Of a step of the schedule that is like all later ones.
 class Begins {
 public:
-  Begins(const schedule::Problem &problem, schedule::Schedule schedule) {
-    // A connection to a server sends one after the other, the most urgent first, whatever the credit.
+  Begins(schedule::Problem problem, schedule::Schedule schedule) {
+    // Turns are one order of what goes to all servers: of a link that has one queue for them, and sends one message after the other.
     for (auto [link, credit] : llvm::zip_equal(problem.links, schedule.credit))
-      if (link.byConnection)
+      if (link.byConnection) {
         credit = 1;
+        link.packetBytes = link.aheadBytes = 0;
+        link.byConnection = false;
+      }
     schedule::Timeline timeline = schedule::traceSchedule(problem, schedule);
     for (const schedule::Timeline::Transfer &transfer : timeline.transfers)
       if (transfer.step == timeline.firstStep)

@@ -27,6 +27,22 @@ def test_a_predicted_timeline_is_one_of_the_schedule(predicted_page):
     assert sum(e["bytes"] for e in step) == pytest.approx(2 * tensors, rel=1e-3)
 
 
+@pytest.mark.parametrize("pipeline", ["--cs-parameter-server-pipeline=servers=2", "--cs-parameter-server-pipeline=servers=3 schedule=bytescheduler",
+                                      "--cs-all-reduce-pipeline=algorithm=ring", "--cs-all-reduce-pipeline=algorithm=halving-doubling schedule=p3"])
+def test_predicted_steps_take_the_period(pipeline, tmp_path):
+    result = run("cs-opt", pipeline, EXAMPLES / "digits.mlir", "-o", tmp_path / "digits.out.mlir", f"--report={tmp_path}/digits.html")
+    assert result.returncode == 0, result.stderr
+    page = Page(tmp_path / "digits.html")
+    (timeline,) = page.summary["timelines"]
+    (period,) = [p["ns"] for p in page.summary["periods"] if p["kind"] == "ours"]
+    lengths = [b - a for a, b in zip(timeline["steps"], timeline["steps"][1:])]
+    assert lengths == [period] * 3
+    links = [track["name"] for track in timeline["tracks"] if track["name"].startswith("link ")]
+    assert links
+    for link in links:
+        assert not overlap(sorted((e for e in page.events if e["track"] == link), key=lambda e: e["begin"]))
+
+
 def test_what_the_bound_assumes_is_said(predicted_page):
     facts = dict(predicted_page.summary["facts"])
     assert facts["the bound assumes"].startswith("this order of fragments but for deferred ones, 1000 mbit/s, of a message no less than 0 ns of its link")

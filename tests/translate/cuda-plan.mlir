@@ -57,7 +57,7 @@
 // HOST: cuda {
 // STAGED: name: "staging"
 // STAGED-NEXT: host: true
-// STAGED: host_arena_bytes: 4160
+// STAGED: host_arena_bytes: 8192
 // NONE: mode (copies of the pipelines) must be overlap or in-line where devices of kind cuda communicate through the host, got: none
 // DEVICE: error: "{{[^"]+}}" is in memory of a CUDA device, from which the host does not send: run --overlap-rpc-memcpy, which makes the copies, or --lower-to-nccl
 // PUSH: error: "{{[^"]+}}" is in memory of a CUDA device

@@ -4,7 +4,6 @@
 #include "tools/cs-opt/StepDocument.h"
 
 #include "passes/schedule/solver/Bound.h"
-#include "passes/schedule/solver/Connections.h"
 #include "passes/schedule/solver/Policy.h"
 #include "passes/schedule/solver/Timeline.h"
 #include "passes/schedule/solver/baselines/Baselines.h"
@@ -335,8 +334,6 @@ static void addFacts(report::Document &document, const ScheduledStep &step) {
                       std::to_string(problem.communications.size()) + " tensors");
   add("limited by", step.solution.bound.why);
   add("bound for any order of compute", duration(step.solution.anyOrderBound.period));
-  if (hasConnections(problem))
-    add("note", "connections share links: times per step are of a run, the timeline has one queue for each link");
   if (!step.solution.evaluation.settled)
     add("note", "steps do not repeat exactly; times per step are averages");
 }

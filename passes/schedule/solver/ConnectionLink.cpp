@@ -61,7 +61,8 @@ bool ConnectionLink::take(Time now) {
     if (Time rest = (queue.LeftOfNext() - 1) / packet; rest > 0) {
       many = rest + 1;
       manyBegun = tail - packet;
-      manyAtOnce = std::min(many, (now - manyBegun + ahead) / packet + 1);
+      // The first one is taken, however long its overhead keeps the others back.
+      manyAtOnce = std::clamp<Time>((now - manyBegun + ahead) / packet + 1, 1, many);
       queue.Move(rest * packet);
       tail += rest * packet;
     }

@@ -8,6 +8,7 @@
 #include "plan/slices.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <optional>
 #include <set>
@@ -26,7 +27,34 @@ static Time partOf(Time whole, unsigned round, unsigned rounds) {
   return partsBefore(whole, round + 1, rounds) - partsBefore(whole, round, rounds);
 }
 
-static bool hasSeveral(const Link &link) { return link.peers > 1 || link.rounds > 1 || link.byConnection; }
+/// Whether what it is given does not go whole, in the order in which it was given.
+static bool hasPackets(const Link &link) { return link.peers > 1 || link.rounds > 1 || link.packetBytes > 0 || link.byConnection; }
+
+/// A slice of a message. It is cut where its bytes are one piece behind the other; a piece that comes with its message has a part in each slice.
+static std::vector<Piece> partOf(const std::vector<Piece> &pieces, unsigned slice, unsigned slices, bool inOrder) {
+  int64_t whole = 0, at = 0;
+  for (const Piece &piece : pieces)
+    whole += piece.end - piece.begin;
+  const int64_t first = partsBefore(whole, slice, slices), last = partsBefore(whole, slice + 1, slices);
+  std::vector<Piece> parts;
+  for (const Piece &piece : pieces) {
+    const int64_t size = piece.end - piece.begin;
+    const int64_t begin = inOrder ? std::clamp<int64_t>(first - at, 0, size) : partsBefore(size, slice, slices);
+    const int64_t end = inOrder ? std::clamp<int64_t>(last - at, 0, size) : partsBefore(size, slice + 1, slices);
+    at += size;
+    if (begin < end)
+      parts.push_back({piece.communication, piece.begin + begin, piece.begin + end});
+  }
+  return parts;
+}
+
+/// Those of recursive doubling, on a link with packets. Of ranks that are no power of two some stand in for others, a round before and one behind.
+static unsigned roundsOfOnce(const Link &link) {
+  if (link.peers > 1)
+    return link.peers;
+  const unsigned ranks = link.rounds + 1;
+  return static_cast<unsigned>(std::bit_width(ranks)) - 1 + (std::has_single_bit(ranks) ? 0 : 2);
+}
 
 /// As a connection between ranks has them.
 static Link withPackets(Link link) {
@@ -46,7 +74,7 @@ public:
     std::vector<bool> halved(given.size());
     Rounds &rounds = to.rounds.emplace_back();
     Sharing::Once &once = to.sharing.once.emplace_back();
-    bool comesBack = false;
+    bool comesBack = false, twice = false;
     for (unsigned i = 0; i < communication.stages.size(); ++i) {
       const Stage &stage = communication.stages[i];
       const Link &link = given[stage.link];
@@ -57,12 +85,14 @@ public:
       } else {
         const bool second = halved[stage.link];
         addRounds(stages, stage, second);
-        // All of it is there behind the first half; what is behind the second one follows.
-        if (link.peers > 1 && !second && once.begin == once.end)
-          once = {link.onceBytes, static_cast<unsigned>(before), static_cast<unsigned>(stages.size()), static_cast<unsigned>(stages.size())};
-        else if (link.peers > 1 && second && once.behind == before)
+        // All of it is there behind the first rounds; what is behind the second half follows.
+        if (hasPackets(link) && !second && once.begin == once.end) {
+          once = {link.onceBytes, static_cast<unsigned>(before), static_cast<unsigned>(before) + roundsOfOnce(link), static_cast<unsigned>(stages.size())};
+        } else if (hasPackets(link) && second && once.behind == before) {
           once.behind = static_cast<unsigned>(stages.size());
-        if (link.rounds > 1) {
+          twice = true;
+        }
+        if (link.peers == 1 && hasPackets(link)) { // around a ring, of two ranks too
           rounds.count += link.rounds;
           rounds.ranks = link.rounds + 1;
         }
@@ -70,7 +100,7 @@ public:
       }
       own.insert(own.end(), stages.size() - before, i);
     }
-    if (once.behind == once.end) // no all-reduce
+    if (!twice) // no all-reduce
       once = {};
     // Of what a server sends all is there at once.
     const bool whole = given[communication.stages.back().link].byConnection;
@@ -117,7 +147,7 @@ private:
       Stage one = stage;
       unsigned peer = ring ? 0 : doubles ? rounds - 1 - round
                                          : round;
-      one.link = linkOf(stage.link, peer, rounds > 1 && !link.packetBytes ? withPackets(link) : link, rounds > 1 ? Sends::rounds : Sends::messages);
+      one.link = linkOf(stage.link, peer, rounds > 1 && !link.packetBytes ? withPackets(link) : link, hasPackets(link) ? Sends::rounds : Sends::messages);
       one.bytes = before(round + 1) - before(round);
       one.overhead = partOf(stage.overhead, round, rounds);
       one.latency = partOf(stage.latency, round, rounds);
@@ -175,11 +205,16 @@ std::optional<Schedule> Connections::inSlices(const Schedule &schedule, std::vec
   std::vector<unsigned> counts;
   bool any = false;
   for (const Message &message : schedule.messages) {
-    const Rounds &of = rounds[message.pieces.front().communication];
+    const unsigned communication = message.pieces.front().communication;
+    const Rounds &of = rounds[communication];
+    const Sharing::Once &once = sharing.once[communication];
     int64_t bytes = 0;
     for (const Piece &piece : message.pieces)
       bytes += piece.end - piece.begin;
-    counts.push_back(of.ranks < 2 ? 1 : plan::SlicesOfPart(static_cast<uint64_t>(bytes / of.ranks), of.count));
+    if (once.begin != once.end && bytes <= once.bytes)
+      counts.push_back(plan::SlicesOfPart(static_cast<uint64_t>(bytes), once.end - once.begin));
+    else
+      counts.push_back(of.ranks < 2 ? 1 : plan::SlicesOfPart(static_cast<uint64_t>(bytes / of.ranks), of.count));
     any |= counts.back() > 1;
   }
   if (!any)
@@ -192,19 +227,14 @@ std::optional<Schedule> Connections::inSlices(const Schedule &schedule, std::vec
     for (unsigned slice = 0; slice < counts[i]; ++slice) {
       Message &own = result.messages.emplace_back();
       own.priorities = schedule.messages[i].priorities;
-      for (const Piece &piece : schedule.messages[i].pieces) {
-        const int64_t size = piece.end - piece.begin;
-        const Piece part{piece.communication, piece.begin + partsBefore(size, slice, counts[i]), piece.begin + partsBefore(size, slice + 1, counts[i])};
-        if (part.begin < part.end)
-          own.pieces.push_back(part);
-      }
+      own.pieces = partOf(schedule.messages[i].pieces, slice, counts[i], problem.communications[schedule.messages[i].pieces.front().communication].tail > 0);
       exchanges.push_back(i);
     }
   return result;
 }
 
 bool hasConnections(const Problem &problem) {
-  return std::any_of(problem.links.begin(), problem.links.end(), hasSeveral);
+  return std::any_of(problem.links.begin(), problem.links.end(), hasPackets);
 }
 
 Evaluation evaluate(const Problem &problem, const Schedule &schedule, unsigned maxSteps) {
@@ -212,14 +242,7 @@ Evaluation evaluate(const Problem &problem, const Schedule &schedule, unsigned m
 }
 
 Timeline traceSchedule(const Problem &problem, const Schedule &schedule, unsigned steps, unsigned maxSteps) {
-  // What goes to servers in order, with one queue for each link.
-  Problem traced = problem;
-  for (Link &link : traced.links)
-    if (link.byConnection) {
-      link.packetBytes = link.aheadBytes = 0;
-      link.byConnection = false;
-    }
-  return Connections(traced).trace(schedule, steps, maxSteps);
+  return Connections(problem).trace(schedule, steps, maxSteps);
 }
 
 } // namespace commsched::schedule

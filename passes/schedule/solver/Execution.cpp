@@ -23,11 +23,19 @@ const std::vector<T> &contents(const std::priority_queue<T> &queue) {
   return Open::of(queue);
 }
 
+/// The first index of each run of the same number.
+std::vector<unsigned> firstOfEach(const std::vector<unsigned> &numbers) {
+  std::vector<unsigned> firsts;
+  for (unsigned i = 0; i < numbers.size(); ++i)
+    firsts.push_back(i && numbers[i - 1] == numbers[i] ? firsts.back() : i);
+  return firsts;
+}
+
 } // namespace
 
 Execution::Execution(const Problem &problem, const Schedule &schedule,
                      const Sharing &sharing, const std::vector<unsigned> &exchanges, Timeline *timeline)
-    : problem(problem), schedule(schedule),
+    : problem(problem), schedule(schedule), firstSlice(firstOfEach(exchanges)),
       opUsers(problem.ops.size(),
               [&](auto add) {
                 for (unsigned i = 0; i < problem.ops.size(); ++i)
@@ -40,15 +48,11 @@ Execution::Execution(const Problem &problem, const Schedule &schedule,
                      for (const Piece &piece : schedule.messages[i].pieces)
                        for (unsigned producer :
                             problem.communications[piece.communication].producers)
-                         add(producer, i);
+                         add(producer, firstSlice.empty() ? i : firstSlice[i]);
                  }),
       links(problem.links.size()), connections(links.size()), isTouched(links.size()), sharing(sharing), exchanges(exchanges),
       shared(sharing.media.empty() ? links.size() : 1 + *std::max_element(sharing.media.begin(), sharing.media.end())),
       streams(problem.streams), timeline(timeline) {
-  for (const Link &link : problem.links) {
-    packets.push_back(transferTime(link, link.packetBytes));
-    ahead.push_back(transferTime(link, link.aheadBytes));
-  }
   credit = schedule.credit;
   if (!sharing.media.empty()) {
     credit.clear();
@@ -63,9 +67,11 @@ Execution::Execution(const Problem &problem, const Schedule &schedule,
     if (sends == Sharing::Sends::messages)
       continue;
     const bool ranks = sends == Sharing::Sends::rounds;
-    const Time enough = ranks ? transferTime(problem.links[i], static_cast<int64_t>(plan::EnoughOfPacket(static_cast<uint64_t>(problem.links[i].packetBytes))))
-                              : plan::EnoughOfServerPacket(packets[i], ahead[i]);
-    connections[i].emplace(packets[i], ahead[i], enough, sends == Sharing::Sends::pushes, ranks);
+    const Link &link = problem.links[i];
+    const Time packet = transferTime(link, link.packetBytes), ahead = transferTime(link, link.aheadBytes);
+    const Time enough = ranks ? transferTime(link, static_cast<int64_t>(plan::EnoughOfPacket(static_cast<uint64_t>(link.packetBytes))))
+                              : plan::EnoughOfServerPacket(packet, ahead);
+    connections[i].emplace(packet, ahead, enough, sends == Sharing::Sends::pushes, ranks);
   }
   first.opWaits.resize(problem.ops.size());
   first.messageWaits.resize(schedule.messages.size());
@@ -90,7 +96,7 @@ Execution::Execution(const Problem &problem, const Schedule &schedule,
     for (const Piece &piece : schedule.messages[i].pieces) {
       const Communication &communication =
           problem.communications[piece.communication];
-      first.messageWaits[i] += communication.producers.size();
+      first.messageWaits[firstSlice.empty() ? i : firstSlice[i]] += communication.producers.size();
       ++first.communicationWaits[piece.communication];
       for (size_t i = 0; i < communication.stages.size(); ++i) {
         const Stage &stage = communication.stages[i];
@@ -103,10 +109,11 @@ Execution::Execution(const Problem &problem, const Schedule &schedule,
     }
   }
   sendOnce();
+  joinSlices();
   countBytesBefore();
   if (hasTails(problem))
-    for (const Message &message : schedule.messages)
-      leads.push_back(onceOf(static_cast<unsigned>(leads.size())) ? std::vector<Time>(message.pieces.size()) : leadsOf(problem, message));
+    for (unsigned i = 0; i < schedule.messages.size(); ++i)
+      leads.push_back(onceOf(i) ? std::vector<Time>(piecesOf(i).size()) : leadsOf(problem, {piecesOf(i), {}}));
   if (timeline)
     ready.resize(2 * bytes.size());
   for (uint64_t step = 0; step < 3; ++step)
@@ -114,17 +121,50 @@ Execution::Execution(const Problem &problem, const Schedule &schedule,
 }
 
 void Execution::sendOnce() {
-  for (unsigned i = 0; i < schedule.messages.size() && !sharing.once.empty(); ++i) {
-    const Sharing::Once &own = sharing.once[schedule.messages[i].pieces.front().communication];
+  if (sharing.once.empty())
+    return;
+  const auto sizeOf = [&](unsigned message) {
     int64_t size = 0;
-    for (const Piece &piece : schedule.messages[i].pieces)
+    for (const Piece &piece : schedule.messages[message].pieces)
       size += piece.end - piece.begin;
-    if (own.begin == own.end || size > own.bytes)
+    return size;
+  };
+  std::vector<int64_t> wholes(schedule.messages.size()); // by exchange
+  for (unsigned i = 0; i < schedule.messages.size(); ++i)
+    wholes[exchangeOf(i)] += sizeOf(i);
+  for (unsigned i = 0; i < schedule.messages.size(); ++i) {
+    const Sharing::Once &own = sharing.once[schedule.messages[i].pieces.front().communication];
+    if (own.begin == own.end || wholes[exchangeOf(i)] > own.bytes)
       continue;
+    const int64_t size = sizeOf(i);
     once.resize(schedule.messages.size());
     once[i] = true;
     for (unsigned stage = own.begin; stage < own.end; ++stage)
       bytes[stageBegin[i] + stage] = size;
+  }
+}
+
+void Execution::joinSlices() {
+  if (firstSlice.empty())
+    return;
+  slices.resize(schedule.messages.size());
+  for (unsigned first : firstSlice)
+    ++slices[first];
+  wholes.resize(schedule.messages.size());
+  joined.resize(3 * bytes.size());
+  for (unsigned i = 0; i < schedule.messages.size(); ++i) {
+    const unsigned first = firstSlice[i];
+    slices[i] = slices[first];
+    if (slices[first] == 1)
+      continue;
+    const auto stages = static_cast<unsigned>(stagesOf(i).size());
+    for (unsigned stage = 0; stage < stages; ++stage)
+      if (i != first && !isRound(i, stage)) {
+        bytes[stageBegin[first] + stage] += bytes[stageBegin[i] + stage];
+        latencies[stageBegin[first] + stage] += latencies[stageBegin[i] + stage] - stagesOf(i)[stage].latency; // updates
+      }
+    if (!isRound(i, stages - 1))
+      wholes[first].insert(wholes[first].end(), schedule.messages[i].pieces.begin(), schedule.messages[i].pieces.end());
   }
 }
 
@@ -186,13 +226,13 @@ void Execution::endOp(uint64_t step, unsigned op) {
   }
   for (unsigned message : opMessages[op])
     if (--s.messageWaits[message] == 0)
-      enqueue(step, message, 0);
+      beginStage(step, message, 0);
 }
 
 void Execution::push(unsigned link, const plan::Urgency &urgency, unsigned message, unsigned stage) {
   Medium &medium = shared[mediumOf(link)];
   count(medium);
-  connections[link]->push(urgency, {exchangeOf(message), message, stage, urgency.call, stagesOf(message)[stage].overhead, timeline || leadsIn({urgency, 0, 0, message, stage})},
+  connections[link]->push(urgency, {exchangeOf(message), message, stage, urgency.call, stagesOf(message)[stage].overhead, timeline || leadsIn(message, stage)},
                           transferTime(problem.links[link], bytesOf(message, stage)), medium.clock);
 }
 
@@ -253,11 +293,38 @@ void Execution::endMessage(uint64_t step, unsigned message, unsigned stage) {
   unsigned next = stage + 1;
   if (const Sharing::Once *own = onceOf(message); own && next == own->end)
     next = own->behind;
-  if (next < stages.size()) {
+  if (next == stages.size())
+    endPieces(step, message);
+  else if (slices.empty() || slices[message] == 1)
     enqueue(step, message, next);
-    return;
+  else
+    endSlice(step, message, stage, next);
+}
+
+/// What is no round is done with the whole message: it follows when all slices are there, and they begin when it is done.
+void Execution::endSlice(uint64_t step, unsigned message, unsigned stage, unsigned next) {
+  const unsigned first = firstSlice[message];
+  if (isRound(message, stage) && isRound(message, next))
+    return enqueue(step, message, next);
+  if (isRound(message, stage)) {
+    unsigned &there = joined[3 * (stageBegin[first] + stage) + step % 3];
+    if (++there < slices[message])
+      return;
+    there = 0;
+    return enqueue(step, first, next);
   }
-  const std::vector<Piece> &pieces = schedule.messages[message].pieces;
+  beginStage(step, first, next);
+}
+
+/// Of the exchange of which it is the first slice.
+void Execution::beginStage(uint64_t step, unsigned message, unsigned stage) {
+  const unsigned end = slices.empty() || !isRound(message, stage) ? message + 1 : message + slices[message];
+  for (unsigned i = message; i < end; ++i)
+    enqueue(step, i, stage);
+}
+
+void Execution::endPieces(uint64_t step, unsigned message) {
+  const std::vector<Piece> &pieces = piecesOf(message);
   for (size_t i = 0; i < pieces.size(); ++i)
     if (leads.empty() || leads[message][i] == 0)
       endPiece(step, pieces[i].communication);
@@ -354,25 +421,13 @@ std::vector<int64_t> Execution::state() {
     state.push_back(static_cast<int64_t>(queue.size()));
     for (const Waiting &waiting : queue)
       state.insert(state.end(), {relative(waiting.step()), waiting.message, waiting.stage});
-    if (!packets[i] || connections[i])
-      continue;
-    state.push_back(link.busy);
-    std::vector<Sending> given = contents(link.given);
-    std::sort(given.begin(), given.end());
-    if (link.busy) {
-      given.push_back(link.current);
-      given.back().left = leftOf(i);
-      state.push_back(pastPacket(i));
-      state.push_back(link.yields == kNoTime ? -1 : leftOf(i) - link.yields);
-    }
-    state.push_back(static_cast<int64_t>(given.size()));
-    for (const Sending &own : given)
-      state.insert(state.end(), {relative(own.what.step()), own.what.message, own.what.stage,
-                                 own.left, own.there});
   }
   for (size_t i = 0; i < asking.size(); ++i)
     if (asking[i] != Asking::none)
       state.insert(state.end(), {static_cast<int64_t>(i / 3), static_cast<int64_t>((i + 3 - complete % 3) % 3), static_cast<int64_t>(asking[i])});
+  for (size_t i = 0; i < joined.size(); ++i)
+    if (joined[i])
+      state.insert(state.end(), {static_cast<int64_t>(i / 3), static_cast<int64_t>((i + 3 - complete % 3) % 3), int64_t{joined[i]}});
   std::vector<Event> sorted = contents(events);
   std::erase_if(sorted, [](const Event &event) { return event.kind == kLink; }); // of links
   std::sort(sorted.begin(), sorted.end());

@@ -24,12 +24,12 @@ namespace commsched::schedule {
 /// Of a problem whose links have one connection each.
 struct Sharing {
   enum class Sends {
-    messages, ///< as Link says
+    messages, ///< whole, in the order in which they were given
     rounds,   ///< ConnectionLink, what the credit allows
     pushes,   ///< ConnectionLink, of what is of no use before all of it is there
     parts     ///< ConnectionLink
   };
-  /// Of a message of up to so many bytes: stages [begin, end) send all of it each, and [end, behind) are left out.
+  /// Of a message of up to so many bytes, in all of its slices: stages [begin, end) send all of it each, and [end, behind) are left out.
   struct Once {
     int64_t bytes = 0;
     unsigned begin = 0, end = 0, behind = 0;
@@ -80,7 +80,6 @@ private:
   static constexpr unsigned kPiece = ~0u;       ///< of events; behind all others of their time
   static constexpr unsigned kLink = kPiece - 1; ///< likewise
   static constexpr unsigned kAsked = kPiece - 2;
-  static constexpr Time kNoTime = INT64_MIN;
 
   /// Lists of indices, by index, in one array.
   class Lists {
@@ -145,27 +144,13 @@ private:
     bool operator<(const Waiting &other) const { return key() > other.key(); }
   };
 
-  /// On a link with packets: given, and not all sent.
-  struct Sending {
-    Waiting what;
-    Time left = 0;      ///< until its last byte is sent, if nothing else is
-    unsigned there = 0; ///< pieces that have been sent; only with leads
-    bool operator<(const Sending &other) const { return what < other.what; }
-  };
-
   struct LinkState {
     std::priority_queue<Waiting> queue;
     Time free = 0;
     plan::BytesInFlight<int64_t> inFlight; ///< given, credit not free again
-    /// With packets.
-    std::priority_queue<Sending> given; ///< but for the one that is being sent
+    /// Of a ConnectionLink.
     bool busy = false;
-    Sending current;
-    Time begun = 0;      ///< what was left of it when the link began to send it
-    Time ends = 0;       ///< when all of it is sent, by its medium's clock
-    Time yields = 0;     ///< with so much left to a more urgent one; kNoTime: there is none
-    uint64_t looks = 0;  ///< how often it has been told when to look again
-    size_t transfer = 0; ///< in the timeline
+    uint64_t looks = 0; ///< how often it has been told when to look again
   };
 
   /// What links share, or a link has to itself. Its clock says for how long one that has been busy all along
@@ -204,12 +189,10 @@ private:
   bool dispatch();
   bool giveWhatFits(unsigned link);
   void sendInOrder(unsigned link, const Waiting &next);
-  bool sendByUrgency(unsigned link);
   /// By which credit is counted: where messages are sent in order none overtakes another.
   plan::Urgency countedUrgency(unsigned link, const plan::Urgency &urgency) const {
-    return packets[link] ? urgency : plan::Urgency();
+    return connections[link] ? urgency : plan::Urgency();
   }
-  void goOn(unsigned link);
   void setBusy(unsigned link, bool busy);
   void count(Medium &medium);
   void waitFor(unsigned medium);
@@ -223,8 +206,7 @@ private:
   }
   /// Whether it is sent when its receiver has asked for it.
   bool isAskedFor(unsigned message, unsigned stage) const {
-    const unsigned link = stagesOf(message)[stage].link;
-    return !sharing.sends.empty() && sharing.sends[link] == Sharing::Sends::rounds && bytesOf(message, stage) > int64_t{plan::kEagerBytes};
+    return isRound(message, stage) && bytesOf(message, stage) > int64_t{plan::kEagerBytes};
   }
   void endAsking(uint64_t step, unsigned index);
   /// Whether the other one of the two was there before.
@@ -232,23 +214,20 @@ private:
   void push(unsigned link, const plan::Urgency &urgency, unsigned message, unsigned stage);
   void removeFromCredit(uint64_t step, unsigned message, unsigned stage);
   bool sendFrom(unsigned link);
-  void sent(const Waiting &what);
   void trace(unsigned link, const ConnectionLink::Part &part);
-  /// Of the packet of which bytes are taken now: how long those take that have been.
-  Time pastPacket(unsigned link) const {
-    return (links[link].begun - leftOf(link) + ahead[link]) % packets[link];
-  }
   unsigned mediumOf(unsigned link) const { return sharing.media.empty() ? link : sharing.media[link]; }
   /// Of its medium, now.
   Time clockOf(unsigned link) const {
     const Medium &medium = shared[mediumOf(link)];
     return medium.busy ? medium.clock + (current - medium.counted) / medium.busy : medium.clock;
   }
-  /// Of what a busy link with packets sends, now.
-  Time leftOf(unsigned link) const { return links[link].ends - clockOf(link); }
   bool gateOpen(uint64_t step);
   void sendOnce();
   void countBytesBefore();
+  void joinSlices();
+  void beginStage(uint64_t step, unsigned message, unsigned stage);
+  void endSlice(uint64_t step, unsigned message, unsigned stage, unsigned next);
+  void endPieces(uint64_t step, unsigned message);
 
   int64_t bytesOf(unsigned message, unsigned stage) const {
     return bytes[stageBegin[message] + stage];
@@ -264,13 +243,18 @@ private:
         .stages;
   }
 
+  /// Whether it is a round, which each slice has by itself. All others are of the whole message, and its first slice stands for it.
+  bool isRound(unsigned message, unsigned stage) const {
+    return !sharing.sends.empty() && sharing.sends[stagesOf(message)[stage].link] == Sharing::Sends::rounds;
+  }
+  const std::vector<Piece> &piecesOf(unsigned message) const {
+    return wholes.empty() || wholes[message].empty() ? schedule.messages[message].pieces : wholes[message];
+  }
   unsigned exchangeOf(unsigned message) const { return exchanges.empty() ? message : exchanges[message]; }
-  /// What the link is busy for.
-  Time workOf(const Waiting &what) const;
   /// By piece, how long before its message it arrives; null: all of them with it.
-  const std::vector<Time> *leadsIn(const Waiting &what) const {
-    bool last = what.stage + 1 == stagesOf(what.message).size();
-    return leads.empty() || !last || leads[what.message].empty() ? nullptr : &leads[what.message];
+  const std::vector<Time> *leadsIn(unsigned message, unsigned stage) const {
+    bool last = stage + 1 == stagesOf(message).size();
+    return leads.empty() || !last || leads[message].empty() ? nullptr : &leads[message];
   }
   /// Before the message is complete.
   bool freesCreditEarly(unsigned message, unsigned stage) const {
@@ -280,20 +264,23 @@ private:
 
   const Problem &problem;
   const Schedule &schedule;
-  Lists opUsers;                   ///< op -> ops after it
-  Lists opMessages;                ///< op -> messages with a piece that it produces
-  std::vector<size_t> stageBegin;  ///< by message, into `bytes`
-  std::vector<int64_t> bytes;      ///< by message and stage
-  std::vector<Time> latencies;     ///< likewise
-  std::vector<int64_t> priorities; ///< likewise
-  std::vector<int64_t> credit;     ///< by link
+  std::vector<unsigned> firstSlice; ///< by message: of its exchange; empty: each is one
+  Lists opUsers;                    ///< op -> ops after it
+  Lists opMessages;                 ///< op -> first slices of messages with a piece that it produces
+  std::vector<size_t> stageBegin;   ///< by message, into `bytes`
+  std::vector<int64_t> bytes;       ///< by message and stage
+  std::vector<Time> latencies;      ///< likewise
+  std::vector<int64_t> priorities;  ///< likewise
+  std::vector<int64_t> credit;      ///< by link
   /// Likewise, where there are several connections, else empty: bytes of tensors that are as urgent there and
   /// before it on its connection.
   std::vector<int64_t> bytesBefore;
   /// By message and stage, and step modulo 3, of what is asked for: that it has been, and that it has its credit. Empty: nothing is.
   std::vector<Asking> asking;
-  std::vector<bool> once;           ///< by message; empty: none
-  std::vector<Time> packets, ahead; ///< by link: times of Link::packetBytes and aheadBytes
+  std::vector<bool> once;                 ///< by message; empty: none
+  std::vector<unsigned> slices;           ///< by message: how many its exchange has; empty: each is one
+  std::vector<std::vector<Piece>> wholes; ///< by message, of first slices that stand for all at the end: the pieces of all
+  std::vector<unsigned> joined;           ///< by message and stage, and step modulo 3: slices that wait for others there
   /// By message, if some piece arrives before it: by piece, how long before.
   std::vector<std::vector<Time>> leads;
   Step first; ///< all that any step but the first waits for
@@ -319,7 +306,7 @@ private:
   std::vector<Time> ready;
 };
 
-/// evaluate() of a problem whose links have one connection each, whatever they say. Those that share a medium must have packets.
+/// evaluate() of a problem whose links have one connection each, which sends what `sharing` says, whatever they say.
 Evaluation runSteps(const Problem &problem, const Schedule &schedule, unsigned maxSteps, const Sharing &sharing = {},
                     const std::vector<unsigned> &exchanges = {});
 /// Likewise, traceSchedule(): of messages, stages and links of this problem.

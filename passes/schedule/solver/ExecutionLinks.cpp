@@ -10,24 +10,12 @@
 
 namespace commsched::schedule {
 
-Time Execution::workOf(const Waiting &what) const {
-  const Stage &stage = stagesOf(what.message)[what.stage];
-  return stage.overhead +
-         transferTime(problem.links[stage.link], bytesOf(what.message, what.stage));
-}
-
 bool Execution::dispatch() {
   bool any = false;
   std::sort(touched.begin(), touched.end());
   for (unsigned i : touched) {
     isTouched[i] = false;
-    if (connections[i]) {
-      any |= sendFrom(i);
-      continue;
-    }
-    any |= giveWhatFits(i);
-    if (packets[i])
-      any |= sendByUrgency(i);
+    any |= connections[i] ? sendFrom(i) : giveWhatFits(i);
   }
   touched.clear();
   return any;
@@ -47,10 +35,9 @@ bool Execution::giveWhatFits(unsigned i) {
     if (connections[i]) {
       if (!isAskedFor(next.message, next.stage) || meets(next.step(), next.message, next.stage, Asking::given))
         push(i, next.urgency, next.message, next.stage);
-    } else if (packets[i])
-      link.given.push({next, workOf(next)});
-    else
+    } else {
       sendInOrder(i, next);
+    }
     link.queue.pop();
     any = true;
   }
@@ -67,7 +54,8 @@ void Execution::touch(unsigned link) {
 void Execution::sendInOrder(unsigned i, const Waiting &next) {
   LinkState &link = links[i];
   Time begin = std::max(link.free, current);
-  link.free = begin + workOf(next);
+  const Stage &stage = stagesOf(next.message)[next.stage];
+  link.free = begin + stage.overhead + transferTime(problem.links[i], bytesOf(next.message, next.stage));
   Time end = link.free + latencyOf(next.message, next.stage);
   if (timeline)
     timeline->transfers.push_back(
@@ -77,53 +65,11 @@ void Execution::sendInOrder(unsigned i, const Waiting &next) {
   events.push({end, next.step(), 1 + 2 * next.stage, next.message});
   if (freesCreditEarly(next.message, next.stage))
     events.push({link.free, next.step(), 2 + 2 * next.stage, next.message});
-  if (const std::vector<Time> *own = leadsIn(next))
+  if (const std::vector<Time> *own = leadsIn(next.message, next.stage))
     for (size_t j = 0; j < own->size(); ++j)
       if (Time lead = (*own)[j])
         events.push({end - lead, next.step(), kPiece,
-                     schedule.messages[next.message].pieces[j].communication});
-}
-
-/// Begins with the most urgent of what the link has been given; or lets it overtake what is
-/// being sent, behind the packets of that which have been taken. True if it looks again now.
-bool Execution::sendByUrgency(unsigned i) {
-  LinkState &link = links[i];
-  if (link.given.empty())
-    return false;
-  if (link.busy) {
-    if (link.yields != kNoTime || !(link.current < link.given.top()))
-      return false;
-    link.yields = leftOf(i) - (packets[i] - pastPacket(i) + ahead[i]);
-  } else {
-    link.current = link.given.top();
-    link.given.pop();
-    link.begun = link.current.left;
-    link.yields = kNoTime;
-    setBusy(i, true);
-    link.ends = shared[mediumOf(i)].clock + link.current.left;
-    if (timeline) {
-      const Waiting &what = link.current.what;
-      Time &since = ready[2 * (stageBegin[what.message] + what.stage) + what.step() % 2];
-      link.transfer = timeline->transfers.size();
-      timeline->transfers.push_back(
-          {what.message, what.stage, what.step(), since, current, current, current, false});
-    }
-  }
-  goOn(i);
-  return true;
-}
-
-/// Until the link has to look again: the message is sent, a piece of it is, or another one
-/// may overtake.
-void Execution::goOn(unsigned i) {
-  LinkState &link = links[i];
-  const Sending &own = link.current;
-  Time until = std::max<Time>(0, link.yields);
-  if (const std::vector<Time> *leads = leadsIn(own.what); leads && own.there < leads->size())
-    until = std::min(leftOf(i), std::max(until, (*leads)[own.there]));
-  unsigned medium = mediumOf(i);
-  shared[medium].looks.push({link.ends - until, i, ++link.looks});
-  waitFor(medium);
+                     piecesOf(next.message)[j].communication});
 }
 
 /// Brings its clock up to now, but for what is less than a nanosecond of it.
@@ -210,50 +156,24 @@ bool Execution::sendFrom(unsigned i) {
 }
 
 void Execution::look(unsigned i) {
-  if (connections[i]) {
-    connections[i]->deliver(shared[mediumOf(i)].clock, [&](const ConnectionLink::Part &part) {
-      const auto &[exchange, message, stage, step, overhead, tells, asks] = part.item;
-      if (asks) {
-        events.push({current + stagesOf(message)[stage].latency, step, kAsked, static_cast<unsigned>(stageBegin[message] + stage)});
-        return;
-      }
-      if (timeline)
-        trace(i, part);
-      if (const std::vector<Time> *leads = tells ? leadsIn({{}, 0, 0, message, stage}) : nullptr) {
-        const Time whole = transferTime(problem.links[i], bytesOf(message, stage));
-        for (size_t j = 0; j < leads->size(); ++j)
-          if (const Time lead = (*leads)[j]; lead && whole - lead > part.begin && whole - lead <= part.end)
-            events.push({current + latencyOf(message, stage), step, kPiece, schedule.messages[message].pieces[j].communication});
-      }
-      if (part.last)
-        sent({{0, step}, 0, 0, message, stage});
-    });
-    return touch(i);
-  }
-  LinkState &link = links[i];
-  Sending &own = link.current;
-  own.left = leftOf(i);
-  // Pieces come in the order in which they are sent; the last one with its message.
-  if (const std::vector<Time> *leads = leadsIn(own.what))
-    for (; own.there < leads->size() && (*leads)[own.there] >= own.left && (*leads)[own.there];
-         ++own.there)
-      events.push({current + latencyOf(own.what.message, own.what.stage), own.what.step(), kPiece,
-                   schedule.messages[own.what.message].pieces[own.there].communication});
-  if (own.left > std::max<Time>(0, link.yields))
-    return goOn(i);
-  setBusy(i, false);
+  connections[i]->deliver(shared[mediumOf(i)].clock, [&](const ConnectionLink::Part &part) {
+    const auto &[exchange, message, stage, step, overhead, tells, asks] = part.item;
+    if (asks) {
+      events.push({current + stagesOf(message)[stage].latency, step, kAsked, static_cast<unsigned>(stageBegin[message] + stage)});
+      return;
+    }
+    if (timeline)
+      trace(i, part);
+    if (const std::vector<Time> *leads = tells ? leadsIn(message, stage) : nullptr) {
+      const Time whole = transferTime(problem.links[i], bytesOf(message, stage));
+      for (size_t j = 0; j < leads->size(); ++j)
+        if (const Time lead = (*leads)[j]; lead && whole - lead > part.begin && whole - lead <= part.end)
+          events.push({current + latencyOf(message, stage), step, kPiece, piecesOf(message)[j].communication});
+    }
+    if (part.last)
+      events.push({current + latencyOf(message, stage), step, 1 + 2 * stage, message});
+  });
   touch(i);
-  if (timeline) {
-    Timeline::Transfer &transfer = timeline->transfers[link.transfer];
-    transfer.sent = current;
-    transfer.isLast = own.left == 0;
-    transfer.arrived = current + (transfer.isLast ? latencyOf(own.what.message, own.what.stage) : 0);
-    ready[2 * (stageBegin[own.what.message] + own.what.stage) + own.what.step() % 2] = current;
-  }
-  if (own.left > 0)
-    link.given.push(own);
-  else
-    sent(own.what);
 }
 
 /// Of so many bytes, those that a link sends between two moments.
@@ -275,14 +195,6 @@ void Execution::trace(unsigned link, const ConnectionLink::Part &part) {
                                  current + (part.last ? latencyOf(item.message, item.stage) : 0), part.last,
                                  bytesWithin(problem.links[link], part.begin, part.end, bytesOf(item.message, item.stage))});
   medium.traced = since = current;
-}
-
-void Execution::sent(const Waiting &what) {
-  events.push({current + latencyOf(what.message, what.stage), what.step(), 1 + 2 * what.stage,
-               what.message});
-  const unsigned link = stagesOf(what.message)[what.stage].link;
-  if (!connections[link] && freesCreditEarly(what.message, what.stage))
-    events.push({current, what.step(), 2 + 2 * what.stage, what.message});
 }
 
 } // namespace commsched::schedule

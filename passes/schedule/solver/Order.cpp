@@ -119,8 +119,8 @@ double hiddenCost(const Problem &problem) {
   for (const Communication &communication : problem.communications) {
     double rounds = 0;
     for (const Stage &stage : communication.stages)
-      if (unsigned own = std::max(problem.links[stage.link].peers, problem.links[stage.link].rounds); own > 1)
-        rounds += own;
+      if (const Link &link = problem.links[stage.link]; !link.byConnection && (link.packetBytes || link.peers > 1 || link.rounds > 1))
+        rounds += std::max(link.peers, link.rounds);
     cost = std::max({cost, linkCost(problem, communication).overhead / 10, rounds * kLeastOfRound});
   }
   return cost;

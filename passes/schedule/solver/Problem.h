@@ -25,7 +25,7 @@ struct Link {
   /// Whether the credit of a message is free again when its last byte is sent; else
   /// it is when the message is complete, as with acknowledgements.
   bool creditUntilSent = false;
-  /// What it is given goes in packets of so many bytes, the most urgent of it first. 0: whole,
+  /// What it is given goes in packets of so many bytes, the most urgent of it first (Connections.h). 0: whole,
   /// in the order in which it was given.
   int64_t packetBytes = 0;
   /// With packets: so many bytes have been taken before they are sent, and are not overtaken.
@@ -34,11 +34,11 @@ struct Link {
   /// communication's second one, backwards. What goes to different peers is in no order, and shares
   /// the link (Connections.h).
   unsigned peers = 1;
-  /// With several of them: of a communication with two stages on the link, one behind the other, a message of up to so many bytes of tensors is
-  /// sent whole in each round of the first stage, and is there then, as by recursive doubling.
+  /// With several of them, packets or `rounds`: of a communication with two stages on the link, one behind the other, a message of up to so
+  /// many bytes of tensors is sent whole in each round of the first stage, or with `rounds` in as many as recursive doubling has, and is there then.
   int64_t onceBytes = 0;
   /// A stage on it is so many rounds with one peer, each with an equal part: what is more urgent goes before the next one, packet
-  /// by packet (Connections.h).
+  /// by packet (Connections.h). With packets one is a round too, between two ranks.
   unsigned rounds = 1;
   /// What goes through different connections (Communication::connection) is in no order, and shares the
   /// link: of a communication's first such stage whole, the most urgent first, of others in packets of

@@ -20,8 +20,10 @@ constexpr double kSame = 1e-6;
 
 /// Where a message is sent next, and what it does there.
 struct Leg {
+  bool round = false;
   std::pair<unsigned, unsigned> connection; ///< link, and peer, or server and direction
   bool packets = false;                     ///< whether more urgent ones overtake, whatever is left
+  double share = 0;                         ///< of the bytes of its stage
   double bytes = 0, overhead = 0, latency = 0, behind = 0;
   int64_t priority = 0;
 };
@@ -30,7 +32,10 @@ struct Leg {
 struct Slice {
   unsigned message = 0;
   std::vector<Piece> pieces;
-  std::vector<Leg> legs;
+  unsigned first = 0, count = 1; ///< slices of its message
+  std::vector<Leg> legs;         ///< of the first slice, those that are no rounds are of the whole message
+  std::vector<Piece> arrives;    ///< with its last leg: of all slices, if that is one of the whole message
+  std::vector<double> behind;    ///< by piece of these: ns of the last leg behind its end; 0: it comes with the slice
 };
 
 using Order = std::tuple<int64_t, unsigned, unsigned, unsigned, unsigned>; ///< priority, step, message, leg, slice
@@ -54,6 +59,7 @@ std::pair<int64_t, unsigned> urgencyOf(const Transfer &transfer) {
 struct Packet {
   double left = 0;
   std::vector<Order> ends, asked;
+  std::vector<std::pair<Order, unsigned>> pieces; ///< that end in it, before their slices
 };
 
 struct Connection {
@@ -75,16 +81,38 @@ public:
       : problem(problem), schedule(schedule), packet(packet), ahead(ahead), faults(faults) {
     for (unsigned m = 0; m < schedule.messages.size(); ++m) {
       const unsigned count = faults.oneSlice ? 1 : slicesOf(schedule.messages[m]);
+      const std::vector<Piece> &all = schedule.messages[m].pieces;
+      const bool tail = problem.communications[all.front().communication].tail > 0;
+      const auto whole = int64_t(sizeOf(all));
       for (unsigned i = 0; i < count; ++i) {
         Slice slice;
         slice.message = m;
-        for (const Piece &piece : schedule.messages[m].pieces) {
+        slice.first = unsigned(slices.size()) - (faults.slicesAlone ? 0 : i);
+        slice.count = faults.slicesAlone ? 1 : count;
+        int64_t at = 0;
+        for (const Piece &piece : all) {
           const int64_t size = piece.end - piece.begin;
-          const Piece part{piece.communication, piece.begin + size * i / count, piece.begin + size * (i + 1) / count};
+          Piece part{piece.communication, piece.begin + size * i / count, piece.begin + size * (i + 1) / count};
+          if (tail) { // one piece behind the other
+            part.begin = std::max(piece.begin, piece.begin + whole * i / count - at);
+            part.end = std::min(piece.end, piece.begin + whole * (i + 1) / count - at);
+          }
+          at += size;
           if (part.begin < part.end)
             slice.pieces.push_back(part);
         }
         slice.legs = legsOf(m, slice.pieces);
+        if (i == 0 && slice.count > 1) {
+          const std::vector<Leg> ofWhole = legsOf(m, all);
+          for (size_t leg = 0; leg < ofWhole.size(); ++leg)
+            if (!slice.legs[leg].round)
+              slice.legs[leg] = ofWhole[leg];
+        }
+        if (slice.legs.back().round || slice.count == 1)
+          slice.arrives = slice.pieces;
+        else if (i == 0)
+          slice.arrives = all;
+        slice.behind = behindPieces(slice);
         slices.push_back(std::move(slice));
       }
     }
@@ -105,18 +133,58 @@ public:
 private:
   using OfStep = std::pair<unsigned, unsigned>; // step, and an op
 
-  /// Around a ring a rank's part is sent in slices of half a MiB, four at most, and of 4 MiB at most.
+  /// Between ranks, in packets.
+  static bool sendsRounds(const Link &link) {
+    return !link.byConnection && (link.peers > 1 || link.rounds > 1 || link.packetBytes > 0);
+  }
+
+  static double sizeOf(const std::vector<Piece> &pieces) {
+    double size = 0;
+    for (const Piece &piece : pieces)
+      size += double(piece.end - piece.begin);
+    return size;
+  }
+
+  /// The first half of an all-reduce of few bytes, which has all of them in each round, as many as recursive doubling has: of so many ranks the
+  /// logarithm, and if they are no power of two one before and one behind.
+  struct Few {
+    unsigned stage = 0, rounds = 0; ///< 0 rounds: it is none
+  };
+  Few fewOf(const Message &message) const {
+    const Communication &first = problem.communications[message.pieces.front().communication];
+    for (unsigned i = 0; i < first.stages.size(); ++i) {
+      const Link &link = problem.links[first.stages[i].link];
+      if (!sendsRounds(link))
+        continue;
+      if (i + 1 == first.stages.size() || first.stages[i + 1].link != first.stages[i].link || sizeOf(message.pieces) > double(link.onceBytes) || faults.neverOnce)
+        return {};
+      if (link.peers > 1)
+        return {i, link.peers};
+      unsigned log = 0;
+      while ((2u << log) <= link.rounds + 1)
+        ++log;
+      return {i, (1u << log) == link.rounds + 1 ? log : log + 2};
+    }
+    return {};
+  }
+
+  /// Around a ring a rank's part is sent in slices of half a MiB, four at most, and of 4 MiB at most; so is all of what is sent in each round.
   unsigned slicesOf(const Message &message) const {
     const Communication &first = problem.communications[message.pieces.front().communication];
-    double ranks = 0, bytes = 0;
+    double ranks = 0;
+    unsigned rounds = 0;
     for (const Stage &stage : first.stages)
-      if (problem.links[stage.link].rounds > 1)
-        ranks = problem.links[stage.link].rounds + 1;
-    for (const Piece &piece : message.pieces)
-      bytes += double(piece.end - piece.begin);
-    if (ranks == 0)
+      if (const Link &link = problem.links[stage.link]; sendsRounds(link) && link.peers == 1) {
+        ranks = link.rounds + 1;
+        rounds += link.rounds;
+      }
+    if (const Few few = fewOf(message); few.rounds > 0) {
+      ranks = 1;
+      rounds = few.rounds;
+    }
+    if (rounds < 2)
       return 1;
-    const double part = std::floor(bytes / ranks);
+    const double part = std::floor(sizeOf(message.pieces) / ranks);
     const double least = std::min(4.0, std::floor(part / (512 << 10)));
     return unsigned(std::max({1.0, least, std::ceil(part / (4 << 20))}));
   }
@@ -126,8 +194,7 @@ private:
     std::vector<Leg> result;
     std::vector<unsigned> visits(problem.links.size());
     unsigned toServers = 0;
-    size_t lastOfFirst = 0;
-    std::optional<unsigned> onceLink;
+    const Few few = fewOf(schedule.messages[message]);
     for (unsigned i = 0; i < first.stages.size(); ++i) {
       const Stage &stage = first.stages[i];
       const Link &link = problem.links[stage.link];
@@ -142,20 +209,11 @@ private:
         bytes += double(own.stages[i].bytes) * part;
         update += std::ceil(double(own.stages[i].update) * part);
       }
-      double size = 0;
-      for (const Piece &piece : pieces)
-        size += double(piece.end - piece.begin);
-      // Few bytes: all of them in each round, and there is no second half.
-      if (link.peers > 1 && !onceLink) {
-        // Of all-reduces only: both halves, one behind the other.
-        const bool halves = i + 1 < first.stages.size() && first.stages[i + 1].link == stage.link;
-        onceLink = halves ? stage.link : ~0u;
-        lastOfFirst = result.size() + rounds;
-      }
-      const bool once = onceLink == stage.link && size <= double(link.onceBytes) && !faults.neverOnce;
-      if (once && second && result.size() == lastOfFirst)
-        continue;
+      const bool once = few.rounds > 0 && (i == few.stage || i == few.stage + 1);
       for (unsigned round = 0; round < rounds; ++round) {
+        // Of 3 ranks these are more than a half has.
+        if (once && round + (i == few.stage ? 0 : rounds) >= few.rounds)
+          break;
         // Half of all, a quarter, ...; behind the middle the reverse.
         const unsigned distance = second ? rounds - 1 - round : round;
         double share = std::exp2(double(rounds - 1 - distance)) / (std::exp2(double(rounds)) - 1);
@@ -164,10 +222,12 @@ private:
         Leg leg;
         leg.connection = {stage.link, ring ? 0 : faults.peersInOrder ? round
                                                                      : distance};
-        leg.packets = ring || rounds > 1 || (link.byConnection && (back || faults.pushesOvertaken));
+        leg.packets = link.byConnection ? back || faults.pushesOvertaken : sendsRounds(link);
         if (link.byConnection && !faults.oneConnection)
           leg.connection.second = 2 * first.connection + unsigned(back);
-        leg.bytes = once && !second ? size : bytes * share;
+        leg.round = sendsRounds(link);
+        leg.share = share;
+        leg.bytes = once ? sizeOf(pieces) : bytes * share;
         leg.overhead = double(stage.overhead) / rounds;
         leg.latency = double(stage.latency) / rounds;
         leg.behind = double(stage.latency) / (faults.latencyOfEachRound ? 1 : rounds);
@@ -176,6 +236,34 @@ private:
         leg.priority = schedule.messages[message].priorities[i];
         result.push_back(leg);
       }
+    }
+    return result;
+  }
+
+  /// What follows the bytes of a piece: of its message's tail as much as of its bytes; none of what a server sends, or of what is sent once.
+  std::vector<double> behindPieces(const Slice &slice) const {
+    std::vector<double> result(slice.arrives.size());
+    if (result.empty())
+      return result;
+    const Communication &first = problem.communications[slice.pieces.front().communication];
+    const Link &link = problem.links[first.stages.back().link];
+    size_t legs = 0;
+    for (const Stage &stage : first.stages)
+      legs += problem.links[stage.link].rounds > 1 && !faults.roundsInOne ? problem.links[stage.link].rounds : problem.links[stage.link].peers;
+    if (link.byConnection || slice.legs.size() < legs || first.tail == 0 || faults.piecesWithMessage)
+      return result;
+    double tail = 0, bytes = 0;
+    for (const Piece &piece : slice.arrives) {
+      const Communication &own = problem.communications[piece.communication];
+      const double part = double(piece.end - piece.begin) / double(own.bytes);
+      // No more than there is of the last round.
+      tail += part * std::min(double(own.tail), double(own.stages.back().bytes) * slice.legs.back().share);
+      bytes += double(piece.end - piece.begin);
+    }
+    double left = bytes;
+    for (size_t i = 0; i < result.size(); ++i) {
+      left -= double(slice.arrives[i].end - slice.arrives[i].begin);
+      result[i] = tail * left / bytes * 1e9 / double(link.bytesPerSecond);
     }
     return result;
   }
@@ -194,9 +282,13 @@ private:
   }
   bool arrived(unsigned step, unsigned communication) const {
     for (unsigned m = 0; m < slices.size(); ++m)
-      for (const Piece &piece : slices[m].pieces)
-        if (piece.communication == communication && !passed.contains({step, m, unsigned(slices[m].legs.size())}))
+      for (unsigned i = 0; i < slices[m].arrives.size(); ++i) {
+        if (slices[m].arrives[i].communication != communication || passed.contains({step, m, unsigned(slices[m].legs.size())}))
+          continue;
+        auto at = pieces.find({step, m, i});
+        if (at == pieces.end() || at->second > now + kSame)
           return false;
+      }
     return true;
   }
   bool complete(unsigned step) const {
@@ -231,9 +323,21 @@ private:
         passed[{step, slice, leg + 1}] = now;
         any = true;
         if (leg + 1 < slices[slice].legs.size())
-          enqueue(step, slice, leg + 1);
+          goOnWith(step, slice, leg + 1);
       }
     return any;
+  }
+
+  /// Rounds follow each other slice by slice; what is no round is done with the whole message, when all slices are there.
+  void goOnWith(unsigned step, unsigned slice, unsigned leg) {
+    const Slice &own = slices[slice];
+    if (own.legs[leg].round && leg > 0 && own.legs[leg - 1].round)
+      return enqueue(step, slice, leg);
+    for (unsigned i = own.first; i < own.first + own.count && leg > 0; ++i)
+      if (own.legs[leg - 1].round && !passed.contains({step, i, leg}))
+        return;
+    for (unsigned i = own.first; i < own.first + (own.legs[leg].round ? own.count : 1); ++i)
+      enqueue(step, i, leg);
   }
 
   bool startOps() {
@@ -273,16 +377,16 @@ private:
         last = std::max<unsigned>(last, next / unsigned(schedule.order[stream].size()));
     for (unsigned step = last > 3 ? last - 3 : 0; step <= last; ++step)
       for (unsigned m = 0; m < slices.size(); ++m) {
-        if (passed.contains({step, m, 0}))
+        if (slices[m].first != m || passed.contains({step, m, 0}))
           continue;
         bool ready = true;
-        for (const Piece &piece : slices[m].pieces)
+        for (const Piece &piece : schedule.messages[slices[m].message].pieces)
           for (unsigned producer : problem.communications[piece.communication].producers)
             ready &= opDone(step, producer);
         if (!ready)
           continue;
         passed[{step, m, 0}] = now;
-        enqueue(step, m, 0);
+        goOnWith(step, m, 0);
         any = true;
       }
     return any;
@@ -299,7 +403,7 @@ private:
     Connection &connection = connections[leg.connection];
     const Link &link = problem.links[leg.connection.first];
     connection.ofServer = link.byConnection;
-    connection.ofRank = link.peers > 1 || link.rounds > 1;
+    connection.ofRank = sendsRounds(link);
     if (connection.packs()) {
       transfer.all = transfer.left;
       transfer.overhead = leg.overhead;
@@ -370,6 +474,11 @@ private:
       if (own->left >= own->all - kSame)
         next.left += std::exchange(own->overhead, 0);
       const double size = std::min(own->left, room);
+      const Slice &slice = slices[std::get<4>(own->order)];
+      if (std::get<3>(own->order) + 1 == slice.legs.size())
+        for (unsigned i = 0; i < slice.behind.size(); ++i)
+          if (const double behind = slice.behind[i]; behind > 0 && behind < own->left - kSame && behind >= own->left - size - kSame)
+            next.pieces.push_back({own->order, i});
       own->left -= size;
       taken += size;
       if (own->left > kSame)
@@ -402,10 +511,16 @@ private:
             if (!connection.ofRank || faults.creditUntilThere)
               transfer.credit = transfer.complete;
           }
+      for (const auto &[order, piece] : connection.wire.front().pieces)
+        endPiece(order, piece, at);
       for (const Order &order : connection.wire.front().asked)
         connection.answers[order] = at + slices[std::get<4>(order)].legs[std::get<3>(order)].latency;
       connection.wire.erase(connection.wire.begin());
     }
+  }
+  void endPiece(const Order &order, unsigned piece, double sent) {
+    auto [priority, step, message, leg, slice] = order;
+    pieces[{step, slice, piece}] = sent + slices[slice].legs[leg].behind;
   }
   /// What has been asked for may go.
   bool hear(Connection &connection) const {
@@ -478,10 +593,16 @@ private:
   }
 
   /// What it sends, in the order of coming.
-  static bool choose(Connection &connection) {
+  bool choose(Connection &connection) {
     for (size_t i = 0; i < connection.given.size() && !connection.current; ++i)
-      if (connection.given[i].sent == kEndless) {
+      if (const Transfer &next = connection.given[i]; next.sent == kEndless) {
         connection.current = i;
+        const Slice &slice = slices[std::get<4>(next.order)];
+        // Nothing shares its link.
+        if (std::get<3>(next.order) + 1 == slice.legs.size())
+          for (unsigned j = 0; j < slice.behind.size(); ++j)
+            if (slice.behind[j] > 0)
+              endPiece(next.order, j, now + next.left - slice.behind[j]);
         return true;
       }
     return false;
@@ -507,6 +628,8 @@ private:
     };
     for (const auto &[op, end] : opEnds)
       at(end);
+    for (const auto &[piece, time] : pieces)
+      at(time);
     std::map<unsigned, double> rates;
     for (auto &[name, connection] : connections) {
       for (const Transfer &transfer : connection.given) {
@@ -560,6 +683,7 @@ private:
           return t.complete <= now && t.credit <= now && passed.contains({step, slice, leg + 1});
         });
     std::erase_if(opEnds, [&](const auto &entry) { return entry.first.first + 6 < oldest(); });
+    std::erase_if(pieces, [&](const auto &entry) { return std::get<0>(entry.first) + 6 < oldest(); });
     std::erase_if(passed, [&](const auto &entry) { return std::get<0>(entry.first) + 6 < oldest(); });
     return true;
   }
@@ -581,6 +705,7 @@ private:
   std::map<OfStep, double> opEnds;
   /// By step, slice and leg: when all before this leg was done; behind the last leg, all of it.
   std::map<std::tuple<unsigned, unsigned, unsigned>, double> passed;
+  std::map<std::tuple<unsigned, unsigned, unsigned>, double> pieces; ///< by step, slice and piece: when it is there, if before its slice
   std::map<std::pair<unsigned, unsigned>, Connection> connections;
 };
 

@@ -22,6 +22,7 @@ struct ConnectionFaults {
   bool creditUntilThere = false;   ///< not until the socket has taken it
   bool roundsInOne = false;        ///< around a ring
   bool oneSlice = false;           ///< likewise
+  bool slicesAlone = false;        ///< in what is no round too
   bool neverAsked = false;         ///< for long messages
   bool neverOnce = false;          ///< few bytes as well
   bool overtakesAtOnce = false;    ///< packets are a sixteenth as long
@@ -30,9 +31,10 @@ struct ConnectionFaults {
   bool pushesOvertaken = false;    ///< by packets, as what comes back
   bool fullPackets = false;        ///< what is less urgent fills them
   bool messagesAlone = false;      ///< likewise: a message is there before the rest of its packet
+  bool piecesWithMessage = false;  ///< whatever comes behind them
 };
 
-/// When all ops of each of the first `steps` steps are done, in ns; fewer if something waits for ever. Without tails and
+/// When all ops of each of the first `steps` steps are done, in ns; fewer if something waits for ever. Without
 /// barriers. Links of several connections have packets of `packet` bytes, of which `ahead` are taken before they are sent, those
 /// to servers the link's own where it says so.
 std::vector<double> endsByConnections(const Problem &problem, const Schedule &schedule, unsigned steps, double packet,
