@@ -15,11 +15,11 @@ from test_simulation import CLUSTER, call
 
 POLICIES = ["pace", "dear", "tictac", "fifo", "mg-wfbp", "solver", "bytescheduler", "p3", "fixed-buckets", "wfbp", "latency-hiding"]
 RUNS = 4  # random steps by each policy
-NEAR, WAITS = 0.002, 3  # of a step; and packets that something urgent waits for once more or less
-# Of a step: where a node's one device copies; where copies between devices are beside those; in line.
-COPIED, BESIDE, IN_LINE = 0.1, 0.25, 0.5
-# Of a step on three ranks and more; where some messages go by another algorithm; with parts, and their packets.
-ROUNDS, MIXED, IN_PARTS = 0.005, 0.07, 0.05
+WAITS = 3  # packets that something urgent waits for once more or less
+# Of a step: where a node's one device copies what is reduced, or what goes to servers; where copies between devices are beside those; in line.
+COPIED, COPIED_TO_SERVERS, BESIDE, IN_LINE = 0.01, 0.1, 0.25, 0.5
+# Of a step between ranks; where some messages go by another algorithm; with parts by halving and doubling, where ranks are not alike and drift apart.
+ROUNDS, MIXED, UNLIKE = 0.001, 0.01, 0.07
 SERVED, UNSLICED = 0.05, 0.4  # with servers; where a whole tensor holds up its server's link and a trainer's, of which the problem has one
 SOCKET = 128 << 10
 CLOCK = 1e-4  # of a step: the simulator's nanoseconds are rounded
@@ -69,8 +69,7 @@ def test_it_agrees_with_the_simulator(tmp_path, policy):
         rng = random.Random(seed)
         profile, rate, parts = random_profile(rng), rng.choice(list(PACKETS)), rng.choice(["true", "false"])
         period, step, _ = predictions(tmp_path, profile, CLUSTER.format(nodes=2, rate=rate), f"all-reduce schedule={policy} parts={parts}")
-        waits = WAITS * (SOCKET + PACKETS[rate]) * 8 / rate * 1e3
-        assert abs(period - step) <= NEAR * step + waits, seed
+        assert abs(period - step) <= ROUNDS * step, seed
 
 
 @pytest.mark.parametrize("seed", cases(24))
@@ -78,12 +77,12 @@ def test_it_agrees_round_by_round(tmp_path, seed):
     """Around a ring, and by halving and doubling: packets, slices, and what is asked for."""
     rng = random.Random(f"rounds {seed}")
     rate, policy, algorithm = rng.choice(list(PACKETS)), rng.choice(POLICIES), rng.choice(["ring", "halving-doubling", "auto"])
-    nodes = rng.choice([3, 4, 5, 8, 16] if algorithm == "ring" else [4, 8, 16])
+    nodes = rng.choice([4, 8, 16] if algorithm == "halving-doubling" else [2, 3, 4, 5, 6, 7, 8, 12, 16])
     parts = rng.choice(["true", "false"])
     options = f"all-reduce schedule={policy} algorithm={algorithm} parts={parts}"
     period, step, bound = predictions(tmp_path, random_profile(rng), cluster_of(nodes, rate, overhead=rng.choice([1, 20000, 60000])), options)
     assert step >= bound * (1 - CLOCK), (options, nodes)
-    near = MIXED if algorithm == "auto" else IN_PARTS if parts == "true" else ROUNDS
+    near = UNLIKE if algorithm != "ring" and parts == "true" else MIXED if algorithm == "auto" else ROUNDS
     assert abs(period - step) <= near * step, (options, nodes, rate, period / step)
 
 
@@ -147,8 +146,10 @@ def test_it_agrees_where_devices_have_memory_of_their_own(tmp_path, pipeline, co
     period, step, bound = predictions(tmp_path, profile, cluster, options)
     waits = WAITS * (SOCKET + PACKETS[rate]) * 8 / rate * 1e3 * (nodes if pipeline == "parameter-server" else 1)
     assert step >= bound * (1 - CLOCK), options
-    if policy != "tictac" and (devices == 1 or copies == "overlap"):  # between devices, copies in line are not in the problem
-        near = IN_LINE if copies == "in-line" else COPIED if devices == 1 else BESIDE
+    if pipeline == "all-reduce" and copies == "overlap" and devices == 1:
+        assert abs(period - step) <= COPIED * step, options
+    elif policy != "tictac" and (devices == 1 or copies == "overlap"):  # between devices, copies in line are not in the problem
+        near = IN_LINE if copies == "in-line" else COPIED_TO_SERVERS if devices == 1 else BESIDE
         assert period - step <= near * step + waits, options
         assert step - period <= max(near, served(options) if pipeline == "parameter-server" else 0) * step + waits, options
 
