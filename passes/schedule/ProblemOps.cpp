@@ -138,6 +138,26 @@ void ProblemBuilder::addInLine(Operation *communication, bool toHost) {
   result.fragments.push_back(nullptr);
 }
 
+/// A sum over the devices of a node, of what another one of them makes. When that is copied here the stream has begun with its next
+/// fragment, which none overtakes: devices compute side by side.
+static bool waitsForOtherDevice(cs::FragmentOp fragment) {
+  bool waits = false;
+  if (fragment.getDeferred())
+    for (Value input : fragment.getInputs())
+      forSources(input, [&](Operation *source) {
+        auto of = dyn_cast_or_null<cs::FragmentOp>(source);
+        waits |= of && of.getDevice() != fragment.getDevice();
+      });
+  return waits;
+}
+
+static bool uses(cs::FragmentOp fragment, cs::FragmentOp other) {
+  bool any = false;
+  for (Value input : fragment.getInputs())
+    forSources(input, [&](Operation *source) { any |= source == other; });
+  return any;
+}
+
 /// In program order, but what is deferred behind communication directly before the
 /// first fragment that needs it, in this step or the next; at the end if none does.
 void ProblemBuilder::addOps() {
@@ -173,15 +193,35 @@ void ProblemBuilder::addOps() {
     if (inLine && isCommunication(op) && op->getNumOperands() != 0 && !costs.isNccls(op))
       addInLine(op, /*toHost=*/true);
   };
+  std::vector<cs::FragmentOp> held;
+  const auto addHeld = [&](auto counts) {
+    llvm::erase_if(held, [&](cs::FragmentOp sum) {
+      if (!counts(sum))
+        return false;
+      add(sum);
+      return true;
+    });
+  };
   for (Operation &op : step.function().front()) {
     if (auto here = before.find(step.placeOf(&op)); here != before.end())
       for (Operation *earlier : here->second)
         add(earlier);
     for (Operation *come : comeBefore.lookup(&op))
       addInLine(come, /*toHost=*/false);
-    if (!moved.contains(&op))
-      add(&op);
+    if (moved.contains(&op))
+      continue;
+    auto fragment = dyn_cast<cs::FragmentOp>(op);
+    if (fragment && !inLine && waitsForOtherDevice(fragment)) {
+      held.push_back(fragment);
+      continue;
+    }
+    if (fragment)
+      addHeld([&](cs::FragmentOp sum) { return uses(fragment, sum); });
+    add(&op);
+    if (fragment && !fragment.getDeferred())
+      addHeld([&](cs::FragmentOp sum) { return sum.getDevice() == fragment.getDevice(); });
   }
+  addHeld([](cs::FragmentOp) { return true; });
   for (Operation *op : last)
     add(op);
 }

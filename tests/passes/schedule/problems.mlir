@@ -7,6 +7,7 @@
 // RUN: split-file %s %t
 // RUN: %cs-opt --extract-problem %t/devices.mlir | FileCheck %t/devices.mlir
 // RUN: %cs-opt --schedule-comm --expand-collectives --verify-distributed %t/devices.mlir -o /dev/null
+// RUN: %cs-opt --extract-problem %t/beside.mlir | FileCheck %t/beside.mlir
 // RUN: %cs-opt --extract-problem %t/chain.mlir | FileCheck %t/chain.mlir
 // RUN: %cs-opt --schedule-comm --expand-collectives --verify-distributed %t/chain.mlir | FileCheck %t/chain.mlir --check-prefix=SCHEDULE
 // RUN: %cs-opt --extract-problem %t/servers.mlir | FileCheck %t/servers.mlir
@@ -41,6 +42,40 @@ func.func @step(%w0: !t0 {cs.param = "w"}, %w1: !t1 {cs.param = "w"}, %x0: !t0 {
   %n = cs.fragment "update.w" on 0 (%w0, %r) deferred cost <flops = 0, bytes = 0, ns = 40> : (!t0, !t0) -> !t0
   %n1 = cs.copy %n : !t0 -> !t1
   return %n, %n1 : !t0, !t1
+}
+
+//--- beside.mlir
+
+// Devices compute side by side: when "g1" is there, device 0 has begun with "next", and does the sum behind it; the one that "last" reads it does
+// before. A sum of what device 0 makes alone stands where it does.
+// CHECK-LABEL: cs.problem @step.problem
+// CHECK: cs.problem.compute "first"
+// CHECK-NEXT: cs.problem.compute "first.device1"
+// CHECK-NEXT: cs.problem.compute "own"
+// CHECK-NEXT: cs.problem.compute "next.device1"
+// CHECK-NEXT: cs.problem.compute "next"
+// CHECK-NEXT: cs.problem.compute "sum.w"
+// CHECK-NEXT: cs.problem.communication "w"
+// CHECK-NEXT: cs.problem.compute "sum.read"
+// CHECK-NEXT: cs.problem.compute "last"
+cs.cluster @lab nodes = 2 devices = 2 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+!t0 = !cs.placed<tensor<400xf32>, device 0>
+!t1 = !cs.placed<tensor<400xf32>, device 1>
+func.func @step(%w: !t0 {cs.param = "w"}, %x0: !t0 {cs.batch = "x"}, %x1: !t1 {cs.batch = "x"}) -> (!t0 {cs.updates = "w"}, !t0 {cs.metric = "m"}) attributes {cs.step} {
+  %g0 = cs.fragment "first" on 0 (%w, %x0) cost <flops = 0, bytes = 0, ns = 10> : (!t0, !t0) -> !t0
+  %g1 = cs.fragment "first.device1" on 1 (%x1) cost <flops = 0, bytes = 0, ns = 10> : (!t1) -> !t1
+  %c1 = cs.copy %g1 : !t1 -> !t0
+  %g = cs.fragment "sum.w" on 0 (%g0, %c1) deferred cost <flops = 0, bytes = 0, ns = 5> : (!t0, !t0) -> !t0
+  %r = cs.all_reduce "w" mean %g : !t0
+  %own = cs.fragment "own" on 0 (%g0) deferred cost <flops = 0, bytes = 0, ns = 5> : (!t0) -> !t0
+  %n1 = cs.fragment "next.device1" on 1 (%g1) cost <flops = 0, bytes = 0, ns = 10> : (!t1) -> !t1
+  %n0 = cs.fragment "next" on 0 (%own) cost <flops = 0, bytes = 0, ns = 10> : (!t0) -> !t0
+  %c2 = cs.copy %n1 : !t1 -> !t0
+  %s = cs.fragment "sum.read" on 0 (%n0, %c2) deferred cost <flops = 0, bytes = 0, ns = 5> : (!t0, !t0) -> !t0
+  %m = cs.fragment "last" on 0 (%s) cost <flops = 0, bytes = 0, ns = 10> : (!t0) -> !t0
+  %new = cs.fragment "update.w" on 0 (%w, %r) deferred cost <flops = 0, bytes = 0, ns = 40> : (!t0, !t0) -> !t0
+  return %new, %m : !t0, !t0
 }
 
 //--- chain.mlir
