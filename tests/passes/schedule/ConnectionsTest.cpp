@@ -227,6 +227,11 @@ std::optional<Drawn> draw(uint64_t seed, bool servers) {
       link.aheadBytes = static_cast<int64_t>(random() % (2 * plan::kLargePacket));
     }
   }
+  if (isLong && d.problem.links.size() == 2) { // whole on the second one
+    d.problem.links[0].rounds = std::max(std::exchange(d.problem.links[0].peers, 1), d.problem.links[0].rounds);
+    d.problem.links[1].peers = d.problem.links[1].rounds = 1;
+    d.problem.links[1].packetBytes = d.problem.links[1].aheadBytes = 0;
+  }
   for (Op &op : d.problem.ops)
     op.duration = large(op.duration);
   // Communications of one kind have the same costs for a message.
