@@ -20,6 +20,7 @@ WAITS = 3  # packets that something urgent waits for once more or less
 COPIED, COPIED_TO_SERVERS, BESIDE, IN_LINE = 0.01, 0.1, 0.25, 0.5
 # Of a step between ranks; where some messages go by another algorithm; with parts by halving and doubling, where ranks are not alike and drift apart.
 ROUNDS, MIXED, UNLIKE = 0.001, 0.01, 0.07
+SUMMED = 0.1  # of a step on nodes of several devices, which do what a stream has time for at other moments
 SERVED, UNSLICED = 0.05, 0.4  # with servers; where a whole tensor holds up its server's link and a trainer's, of which the problem has one
 SOCKET = 128 << 10
 CLOCK = 1e-4  # of a step: the simulator's nanoseconds are rounded
@@ -84,6 +85,18 @@ def test_it_agrees_round_by_round(tmp_path, seed):
     assert step >= bound * (1 - CLOCK), (options, nodes)
     near = UNLIKE if algorithm != "ring" and parts == "true" else MIXED if algorithm == "auto" else ROUNDS
     assert abs(period - step) <= near * step, (options, nodes, rate, period / step)
+
+
+@pytest.mark.parametrize("seed", cases(12))
+def test_it_agrees_on_nodes_of_several_devices(tmp_path, seed):
+    """Sums over the devices of a node are done where their streams come to them."""
+    rng = random.Random(f"devices {seed}")
+    rate, policy, algorithm = rng.choice(list(PACKETS)), rng.choice(POLICIES), rng.choice(["ring", "auto"])
+    cluster = cluster_of(rng.choice([2, 3, 4, 5, 8]), rate, devices=rng.choice([2, 4, 8]), intra=rate * rng.choice([4, 20, 100]))
+    options = f"all-reduce schedule={policy} algorithm={algorithm} hierarchical=true"
+    period, step, bound = predictions(tmp_path, random_profile(rng), cluster, options)
+    assert step >= bound * (1 - CLOCK), options
+    assert abs(period - step) <= SUMMED * step, options
 
 
 @pytest.mark.parametrize("seed", range(40))
