@@ -19,7 +19,7 @@ WAITS = 3  # packets that something urgent waits for once more or less
 # Of a step: where a node's one device copies what is reduced, or what goes to servers; where copies between devices are beside those; in line.
 COPIED, COPIED_TO_SERVERS, BESIDE, IN_LINE = 0.01, 0.1, 0.25, 0.5
 # Of a step between ranks; where some messages go by another algorithm; with parts by halving and doubling, where ranks are not alike and drift apart.
-ROUNDS, MIXED, UNLIKE = 0.001, 0.01, 0.07
+ROUNDS, MIXED, UNLIKE = 0.001, 0.01, 0.05
 SUMMED = 0.2  # of a step on nodes of several devices, where what goes in several messages is copied to its device as a whole
 SERVED, UNSLICED = 0.05, 0.4  # with servers; where a whole tensor holds up its server's link and a trainer's, of which the problem has one
 SOCKET = 128 << 10
