@@ -7,6 +7,7 @@
 #include "passes/support/Module.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace commsched;
@@ -151,13 +152,6 @@ static bool waitsForOtherDevice(cs::FragmentOp fragment) {
   return waits;
 }
 
-static bool uses(cs::FragmentOp fragment, cs::FragmentOp other) {
-  bool any = false;
-  for (Value input : fragment.getInputs())
-    forSources(input, [&](Operation *source) { any |= source == other; });
-  return any;
-}
-
 /// In program order, but what is deferred behind communication directly before the
 /// first fragment that needs it, in this step or the next; at the end if none does.
 void ProblemBuilder::addOps() {
@@ -185,45 +179,46 @@ void ProblemBuilder::addOps() {
     for (Operation *op : step.all())
       if (op->getNumResults() != 0 && !costs.isNccls(op))
         comeBefore[step.firstUserOf(op)].push_back(op);
-  auto add = [&](Operation *op) {
-    if (auto fragment = dyn_cast<cs::FragmentOp>(op))
+  llvm::SetVector<Operation *> held; // sums
+  // What an op waits for comes before it.
+  const auto add = [&](Operation *op, const auto &self) -> void {
+    if (auto fragment = dyn_cast<cs::FragmentOp>(op)) {
+      for (Value input : fragment.getInputs())
+        forSources(input, [&](Operation *source) {
+          if (held.remove(source))
+            self(source, self);
+        });
       addFragment(fragment);
-    else if (isCommunication(op) && !awaitedBy(op).empty())
+    } else if (isCommunication(op) && !awaitedBy(op).empty())
       addRelay(op);
     if (inLine && isCommunication(op) && op->getNumOperands() != 0 && !costs.isNccls(op))
       addInLine(op, /*toHost=*/true);
   };
-  std::vector<cs::FragmentOp> held;
   const auto addHeld = [&](auto counts) {
-    llvm::erase_if(held, [&](cs::FragmentOp sum) {
-      if (!counts(sum))
-        return false;
-      add(sum);
-      return true;
-    });
+    for (Operation *sum : llvm::SmallVector<Operation *>(held.begin(), held.end()))
+      if (counts(cast<cs::FragmentOp>(sum)) && held.remove(sum))
+        add(sum, add);
   };
   for (Operation &op : step.function().front()) {
     if (auto here = before.find(step.placeOf(&op)); here != before.end())
       for (Operation *earlier : here->second)
-        add(earlier);
+        add(earlier, add);
     for (Operation *come : comeBefore.lookup(&op))
       addInLine(come, /*toHost=*/false);
     if (moved.contains(&op))
       continue;
     auto fragment = dyn_cast<cs::FragmentOp>(op);
     if (fragment && !inLine && waitsForOtherDevice(fragment)) {
-      held.push_back(fragment);
+      held.insert(fragment);
       continue;
     }
-    if (fragment)
-      addHeld([&](cs::FragmentOp sum) { return uses(fragment, sum); });
-    add(&op);
+    add(&op, add);
     if (fragment && !fragment.getDeferred())
       addHeld([&](cs::FragmentOp sum) { return sum.getDevice() == fragment.getDevice(); });
   }
   addHeld([](cs::FragmentOp) { return true; });
   for (Operation *op : last)
-    add(op);
+    add(op, add);
 }
 
 void ProblemBuilder::addDependences() {

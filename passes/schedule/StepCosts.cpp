@@ -138,7 +138,8 @@ unsigned StepCosts::linkOf(schedule::Problem &problem, StringRef name) {
   link.bytesPerSecond = name == NcclLink::kName
                             ? nccl->bytesPerSecond()
                             : cluster.getInter().getMbitPerS() * (1'000'000 / 8);
-  link.creditUntilSent = true;                     // a message is off the link's hands when it is sent
+  // A message is off the link's hands when it is sent.
+  link.creditUntilSent = true;
   if (name != kInter && name != NcclLink::kName) { // to servers
     link.byConnection = true;
     const int64_t each = name == "up" || name == "down" ? 1 : ranks; // connections that a message goes through

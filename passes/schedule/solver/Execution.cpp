@@ -51,7 +51,7 @@ Execution::Execution(const Problem &problem, const Schedule &schedule,
                          add(producer, firstSlice.empty() ? i : firstSlice[i]);
                  }),
       links(problem.links.size()), connections(links.size()), isTouched(links.size()), sharing(sharing), exchanges(exchanges),
-      shared(sharing.media.empty() ? links.size() : 1 + *std::max_element(sharing.media.begin(), sharing.media.end())),
+      shared(sharing.media.empty() ? 0 : 1 + *std::max_element(sharing.media.begin(), sharing.media.end())),
       streams(problem.streams), timeline(timeline) {
   credit = schedule.credit;
   if (!sharing.media.empty()) {

@@ -35,7 +35,7 @@ struct Sharing {
     unsigned begin = 0, end = 0, behind = 0;
   };
   std::vector<Sends> sends;    ///< by link; empty: messages
-  std::vector<unsigned> media; ///< by link: that of which it has an equal part while it sends; empty: each has its own
+  std::vector<unsigned> media; ///< by link: that of which it has an equal part while it sends; empty: all send messages
   // With media:
   std::vector<std::vector<unsigned>> stageOf; ///< by communication and stage: where messages have its priority
   std::vector<Once> once;                     ///< by communication
@@ -215,7 +215,8 @@ private:
   void removeFromCredit(uint64_t step, unsigned message, unsigned stage);
   bool sendFrom(unsigned link);
   void trace(unsigned link, const ConnectionLink::Part &part);
-  unsigned mediumOf(unsigned link) const { return sharing.media.empty() ? link : sharing.media[link]; }
+  /// Of one with a ConnectionLink.
+  unsigned mediumOf(unsigned link) const { return sharing.media[link]; }
   /// Of its medium, now.
   Time clockOf(unsigned link) const {
     const Medium &medium = shared[mediumOf(link)];

@@ -40,21 +40,25 @@ void Execution::joinSlices() {
   slices.resize(schedule.messages.size());
   for (unsigned first : firstSlice)
     ++slices[first];
-  wholes.resize(schedule.messages.size());
-  joined.resize(3 * bytes.size());
   for (unsigned i = 0; i < schedule.messages.size(); ++i) {
     const unsigned first = firstSlice[i];
     slices[i] = slices[first];
     if (slices[first] == 1)
       continue;
     const auto stages = static_cast<unsigned>(stagesOf(i).size());
-    for (unsigned stage = 0; stage < stages; ++stage)
-      if (i != first && !isRound(i, stage)) {
+    for (unsigned stage = 0; stage < stages; ++stage) {
+      if (isRound(i, stage))
+        continue;
+      joined.resize(3 * bytes.size());
+      if (i != first) {
         bytes[stageBegin[first] + stage] += bytes[stageBegin[i] + stage];
         latencies[stageBegin[first] + stage] += latencies[stageBegin[i] + stage] - stagesOf(i)[stage].latency; // updates
       }
-    if (!isRound(i, stages - 1))
-      wholes[first].insert(wholes[first].end(), schedule.messages[i].pieces.begin(), schedule.messages[i].pieces.end());
+    }
+    if (isRound(i, stages - 1))
+      continue;
+    wholes.resize(schedule.messages.size());
+    wholes[first].insert(wholes[first].end(), schedule.messages[i].pieces.begin(), schedule.messages[i].pieces.end());
   }
 }
 

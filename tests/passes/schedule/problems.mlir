@@ -8,6 +8,7 @@
 // RUN: %cs-opt --extract-problem %t/devices.mlir | FileCheck %t/devices.mlir
 // RUN: %cs-opt --schedule-comm --expand-collectives --verify-distributed %t/devices.mlir -o /dev/null
 // RUN: %cs-opt --extract-problem %t/beside.mlir | FileCheck %t/beside.mlir
+// RUN: %cs-opt --extract-problem %t/sums.mlir | FileCheck %t/sums.mlir
 // RUN: %cs-opt --extract-problem %t/chain.mlir | FileCheck %t/chain.mlir
 // RUN: %cs-opt --schedule-comm --expand-collectives --verify-distributed %t/chain.mlir | FileCheck %t/chain.mlir --check-prefix=SCHEDULE
 // RUN: %cs-opt --extract-problem %t/servers.mlir | FileCheck %t/servers.mlir
@@ -76,6 +77,33 @@ func.func @step(%w: !t0 {cs.param = "w"}, %x0: !t0 {cs.batch = "x"}, %x1: !t1 {c
   %m = cs.fragment "last" on 0 (%s) cost <flops = 0, bytes = 0, ns = 10> : (!t0) -> !t0
   %new = cs.fragment "update.w" on 0 (%w, %r) deferred cost <flops = 0, bytes = 0, ns = 40> : (!t0, !t0) -> !t0
   return %new, %m : !t0, !t0
+}
+
+//--- sums.mlir
+
+// A sum that waits for another one, which another device has not come to: both are done behind the first fragment.
+// CHECK-LABEL: cs.problem @step.problem
+// CHECK: cs.problem.compute "first.device1"
+// CHECK-NEXT: cs.problem.compute "next.device1"
+// CHECK-NEXT: %[[FIRST:.*]] = cs.problem.compute "sum.first"
+// CHECK-NEXT: cs.problem.compute "sum.w" {{.*}} after (%[[FIRST]])
+// CHECK: cs.problem.compute "next"
+cs.cluster @lab nodes = 2 devices = 2 device = <kind = cpu, gflops = 40, gb_per_s = 20>
+    intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000>
+!t0 = !cs.placed<tensor<400xf32>, device 0>
+!t1 = !cs.placed<tensor<400xf32>, device 1>
+func.func @step(%w: !t1 {cs.param = "w"}, %x0: !t0 {cs.batch = "x"}, %x1: !t1 {cs.batch = "x"}) -> (!t1 {cs.updates = "w"}, !t0 {cs.metric = "m"}, !t1 {cs.metric = "n"}) attributes {cs.step} {
+  %g0 = cs.fragment "first" on 0 (%x0) cost <flops = 0, bytes = 0, ns = 10> : (!t0) -> !t0
+  %g1 = cs.fragment "first.device1" on 1 (%w, %x1) cost <flops = 0, bytes = 0, ns = 10> : (!t1, !t1) -> !t1
+  %c1 = cs.copy %g1 : !t1 -> !t0
+  %s = cs.fragment "sum.first" on 0 (%g0, %c1) deferred cost <flops = 0, bytes = 0, ns = 5> : (!t0, !t0) -> !t0
+  %c2 = cs.copy %s : !t0 -> !t1
+  %g = cs.fragment "sum.w" on 1 (%c2) deferred cost <flops = 0, bytes = 0, ns = 5> : (!t1) -> !t1
+  %r = cs.all_reduce "w" mean %g : !t1
+  %n1 = cs.fragment "next.device1" on 1 (%g1) cost <flops = 0, bytes = 0, ns = 10> : (!t1) -> !t1
+  %n0 = cs.fragment "next" on 0 (%g0) cost <flops = 0, bytes = 0, ns = 10> : (!t0) -> !t0
+  %new = cs.fragment "update.w" on 1 (%w, %r) deferred cost <flops = 0, bytes = 0, ns = 40> : (!t1, !t1) -> !t1
+  return %new, %n0, %n1 : !t1, !t0, !t1
 }
 
 //--- chain.mlir
