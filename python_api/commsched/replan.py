@@ -109,8 +109,8 @@ class Tune:
     """Program.run tries the plans of several schedules on real steps, and keeps the fastest.
 
     schedules: policies, besides that of the program.
-    steps: of a trial, besides those that warm up. None: 5 to 40, as many as it takes to know what a step takes to a quarter of
-    a percent. A plan is tried up to three times.
+    steps: of a turn, besides those that warm up. None: 5 to 40, as many as it takes to know what a step takes to a quarter of
+    a percent, but no more than take 2 s. The plan that is kept so far and each other run in turns, up to four of the other: docs/replanning.md.
     """
 
     schedules: Sequence[str] = ("bytescheduler", "priority", "fixed-buckets", "fifo")

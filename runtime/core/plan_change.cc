@@ -51,9 +51,9 @@ PlanMessage PlanChangeLeader::Prepare(uint64_t digest) {
 
 // No rank has made, or will make before it hears of it, the call that is the last that any
 // of them waits before.
-PlanMessage PlanChangeLeader::Hold() {
+PlanMessage PlanChangeLeader::Hold(uint64_t ahead_ns) {
   first_call_ = 0;
-  return Ask(Stage::kHolding, PlanMessage::kHold, 0);
+  return Ask(Stage::kHolding, PlanMessage::kHold, ahead_ns);
 }
 
 PlanMessage PlanChangeLeader::Forget() {

@@ -24,10 +24,11 @@ struct PlanMessage {
     kMeasured,     // to rank 0
     kPrepare,      // from rank 0: a plan; value: its digest
     kPrepared,     // to rank 0; value: the digest
-    kHold,         // from rank 0: how far will you go without hearing more?
+    kHold,         // from rank 0: how far will you go without hearing more? value: about so many ns of steps
     kHolding,      // to rank 0; value: the first call that will wait
     kSwitch,       // from rank 0; value: the first call of the new plan
     kForget,       // from rank 0: go on with the old plan
+    kKept,         // from rank 0: the plan that runs stays, and no other comes
   };
   uint32_t kind = 0;
   uint64_t attempt = 0;
@@ -89,7 +90,7 @@ class PlanChangeLeader {
   // the first follows when all have answered the one before.
   PlanMessage Measure(uint64_t attempt);
   PlanMessage Prepare(uint64_t digest);
-  PlanMessage Hold();
+  PlanMessage Hold(uint64_t ahead_ns);
   PlanMessage Switch() const { return {PlanMessage::kSwitch, attempt_, first_call_}; }
   // Ends the attempt, at any time before Switch.
   PlanMessage Forget();

@@ -9,74 +9,103 @@ namespace commsched::runtime::core {
 
 namespace {
 
-void Insert(int64_t value, std::vector<int64_t> *sorted) {
-  sorted->insert(std::upper_bound(sorted->begin(), sorted->end(), value), value);
+constexpr double kLeast = double(PlanTrials::kLeastPermille) / 1000;
+
+double Middle(const std::vector<double> &sorted) {
+  return (sorted[(sorted.size() - 1) / 2] + sorted[sorted.size() / 2]) / 2;
 }
-// 0 of none.
-int64_t LowerMedian(const std::vector<int64_t> &sorted) {
-  return sorted.empty() ? 0 : sorted[(sorted.size() - 1) / 2];
+// How far apart those are that are next to each other, of few more than half, of many half: the others may be off by anything.
+double Apart(const std::vector<double> &sorted) {
+  const size_t most = std::min<size_t>(sorted.size() / 2, 3);
+  double apart = sorted[most] - sorted[0];
+  for (size_t i = 1; i + most < sorted.size(); ++i) apart = std::min(apart, sorted[i + most] - sorted[i]);
+  return apart;
 }
 
 }  // namespace
 
 void PlanTrials::Measured(size_t plan, int64_t step_ns, int64_t error_ns) {
-  Insert(step_ns, &plans_[plan].trials);
-  Insert(error_ns, &plans_[plan].errors);
+  if (!turns_.empty() && turns_.back().plan == plan) return MeasuredLonger(plan, step_ns, error_ns);
+  plans_[plan].turns.push_back(step_ns);
+  turns_.push_back({plan, step_ns, error_ns});
+  if (!challenger_)
+    Challenge();
+  else
+    Settle(Judge());
 }
 
-int64_t PlanTrials::StepNs(size_t plan) const { return LowerMedian(plans_[plan].trials); }
-
-int64_t PlanTrials::ErrorNs(size_t plan) const {
-  const std::vector<int64_t> &trials = plans_[plan].trials;
-  std::vector<int64_t> apart;
-  for (size_t i = 1; i < trials.size(); ++i) apart.push_back((trials[i] - trials[i - 1] + 1) / 2);
-  const auto least = std::min_element(apart.begin(), apart.end());
-  const int64_t told = std::llround(double(LowerMedian(plans_[plan].errors)) / std::max(1.0, std::sqrt(double(trials.size())) / kErrors));
-  return std::max(told, least == apart.end() ? 0 : *least);
+void PlanTrials::MeasuredLonger(size_t plan, int64_t step_ns, int64_t error_ns) {
+  if (turns_.empty() || turns_.back().plan != plan) return;
+  Turn &last = turns_.back();
+  plans_[last.plan].turns.back() = last.step_ns = step_ns;
+  last.error_ns = error_ns;
 }
 
-size_t PlanTrials::Fastest() const {
-  size_t fastest = plans_.size();
-  for (size_t plan = 0; plan < plans_.size(); ++plan)
-    if (Runs(plan) && (fastest == plans_.size() || StepNs(plan) < StepNs(fastest))) fastest = plan;
-  return fastest;
+void PlanTrials::Refused(size_t plan, size_t running) {
+  plans_[plan].refused = true;
+  if (plan == held_) {
+    held_ = running;
+    turns_.clear();
+    if (challenger_ == running) Challenge();
+  } else if (challenger_ == plan) {
+    Settle(Verdict::kLoses);
+  }
 }
 
-bool PlanTrials::MayReplaceFirst(size_t plan) const {
-  if (!Runs(0)) return true;
-  const int64_t gain = StepNs(0) + ErrorNs(0) - (StepNs(plan) - ErrorNs(plan));
-  return gain > StepNs(0) * kLeastPermille / 1000;
+void PlanTrials::Challenge() {
+  challenger_.reset();
+  while (++challenged_ < plans_.size() && plans_[challenged_].refused) {
+  }
+  if (challenged_ < plans_.size()) challenger_ = challenged_;
+}
+
+void PlanTrials::Settle(Verdict verdict) {
+  if (verdict == Verdict::kUnknown) return;
+  if (verdict == Verdict::kWins) held_ = *challenger_;
+  // Its last turn is the first of the next challenge too, if nothing has run since.
+  const bool goes_on = !turns_.empty() && turns_.back().plan == held_;
+  turns_.erase(turns_.begin(), goes_on ? turns_.end() - 1 : turns_.end());
+  Challenge();
+}
+
+PlanTrials::Verdict PlanTrials::Judge() const {
+  const size_t differences = turns_.size() - 1;
+  std::vector<double> gains;  // of the challenger, as a part of a step
+  double told = 0;            // variance of a difference
+  for (size_t i = 0; i < differences; ++i) {
+    const bool first = turns_[i].plan == *challenger_;
+    const Turn &challenger = turns_[first ? i : i + 1], &held = turns_[first ? i + 1 : i];
+    const double whole = double(std::max<int64_t>(1, held.step_ns));
+    gains.push_back(double(held.step_ns - challenger.step_ns) / whole);
+    told += std::pow(std::hypot(double(held.error_ns), double(challenger.error_ns)) / whole, 2) / double(differences);
+  }
+  if (gains.empty()) return Verdict::kUnknown;
+  std::sort(gains.begin(), gains.end());
+  // As many turns of the one as neighbours of the other.
+  if (turns_.back().plan != held_) return Verdict::kUnknown;
+  if (gains.back() < -double(kClearlyPercent) / 100) return Verdict::kLoses;
+  if (differences < 4) return Verdict::kUnknown;
+  const double gain = Middle(gains);
+  // Half of what is normally distributed is within 1.349 of its deviation. Each turn but the first and last is in two differences,
+  // so that those tell as much of their middle as there are pairs.
+  const double pairs = double(differences) / 2;
+  const double error = std::max(Apart(gains) / 1.349, std::sqrt(told)) / std::sqrt(pairs);
+  if (gain + kErrors * error < kLeast) return Verdict::kLoses;
+  if (gain - kErrors * error > kLeast) return Verdict::kWins;
+  if (pairs < kMostTurns) return Verdict::kUnknown;
+  return gain > std::max(error / 2, kLeast) ? Verdict::kWins : Verdict::kLoses;
 }
 
 std::optional<size_t> PlanTrials::Next() const {
-  for (size_t plan = 0; plan < plans_.size(); ++plan)
-    if (!plans_[plan].refused && plans_[plan].trials.empty()) return plan;
-  const size_t fastest = Fastest();
-  const int64_t at_most = StepNs(fastest) + ErrorNs(fastest);
-  size_t fewest = kMostTrials;
-  std::optional<size_t> next;
-  int may_be = 0;
-  bool may_change = !Runs(0);
-  for (size_t plan = 0; plan < plans_.size(); ++plan) {
-    if (!Runs(plan)) continue;
-    const bool once = plans_[plan].trials.size() == 1 && StepNs(plan) < StepNs(fastest) * (100 + kClearlyPercent) / 100;
-    if (!once && StepNs(plan) - ErrorNs(plan) > at_most) continue;
-    ++may_be;
-    const bool may_replace = plan != 0 && (once || MayReplaceFirst(plan));
-    may_change |= may_replace;
-    if ((plan != 0 && !may_replace) || plans_[plan].trials.size() >= fewest) continue;
-    fewest = plans_[plan].trials.size();
-    next = plan;
-  }
-  return may_be > 1 && may_change ? next : std::nullopt;
+  if (!challenger_) return turns_.empty() && plans_[held_].turns.empty() ? std::optional(held_) : std::nullopt;
+  const bool of_held = turns_.empty() || turns_.back().plan != held_;
+  return of_held ? held_ : *challenger_;
 }
 
-size_t PlanTrials::Kept() const {
-  const size_t fastest = Fastest();
-  if (fastest == 0 || !Runs(0)) return fastest;
-  const int64_t error = std::llround(std::hypot(double(ErrorNs(0)), double(ErrorNs(fastest))));
-  const int64_t enough = std::max(error / 2, StepNs(0) * kLeastPermille / 1000);
-  return StepNs(0) - StepNs(fastest) > enough ? fastest : 0;
+int64_t PlanTrials::StepNs(size_t plan) const {
+  std::vector<int64_t> sorted = plans_[plan].turns;
+  std::sort(sorted.begin(), sorted.end());
+  return sorted.empty() ? 0 : sorted[(sorted.size() - 1) / 2];
 }
 
 }  // namespace commsched::runtime::core

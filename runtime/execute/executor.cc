@@ -351,7 +351,7 @@ void Executor::ContinueFrom(Executor *old) {
     stats_[f].total_ns = stats[f].total_ns;
     stats_[f].first_ns = stats[f].first_ns;
     for (auto &stream : streams_) {
-      if (stream->index == 0) stream->stats[f] = stats[f];
+      stream->stats[f] = stream->index == 0 ? stats[f] : FunctionStats();
       if (stream->info.kind != StreamInfo::kCompute)
         stream->stats[f].copy_ns = stats[f].copy_ns;
     }

@@ -116,9 +116,10 @@ class Executor : public RankExecutor, private ProgressEngine::Host {
   std::byte *SlotData(uint32_t slot);
   const std::byte *ArenaData(int function, uint32_t buffer) const;
 
-  // Before the first call: goes on as if the calls of `old` had been its own, in
-  // numbers, metrics and statistics, not in values. `old`, of a program with the
-  // same functions, has completed all, and makes no more.
+  // Goes on as if all calls of `old` had been its own, in numbers, metrics and
+  // statistics, not in values. `old`, of a program with the same functions, has
+  // completed all of its calls, this one all that it had, which are fewer; and `old`
+  // makes no more before it goes on likewise.
   void ContinueFrom(Executor *old);
   // Before the first call: has the system give the memory now, not when it is
   // first written.

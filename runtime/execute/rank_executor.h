@@ -10,6 +10,7 @@
 #ifndef COMMSCHED_RUNTIME_EXECUTE_RANK_EXECUTOR_H
 #define COMMSCHED_RUNTIME_EXECUTE_RANK_EXECUTOR_H
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -40,9 +41,14 @@ struct FunctionStats {
   // ended late.
   int64_t requested_ns = 0, elapsed_ns = 0, latest_ns = 0;
 
+  // Of the last calls, call n at n % kLast.
+  static constexpr uint64_t kLast = 8;
+  std::array<int64_t, kLast> last_ns = {};
+
   // One more call, `ns` after the one before it.
   void Completed(int64_t ns) {
-    if (calls++ == 0) first_ns = ns;
+    if (calls == 0) first_ns = ns;
+    last_ns[calls++ % kLast] = ns;
     total_ns += ns;
   }
 };

@@ -23,6 +23,8 @@
 
 namespace commsched::runtime {
 
+uint64_t PlanImage::DigestOf(absl::string_view bytes) { return fnv1a({bytes.data(), bytes.size()}); }
+
 absl::StatusOr<std::shared_ptr<const PlanImage>> PlanImage::Load(
     absl::string_view bytes) {
   auto image = std::make_shared<PlanImage>();
@@ -32,7 +34,7 @@ absl::StatusOr<std::shared_ptr<const PlanImage>> PlanImage::Load(
       plan::Deserialize({bytes.data(), bytes.size()}, &image->plan_);
   if (!error.empty()) return absl::InvalidArgumentError(error);
   const plan::Plan &plan = image->plan_;
-  image->digest_ = fnv1a({bytes.data(), bytes.size()});
+  image->digest_ = DigestOf(bytes);
   if (plan.cluster().nodes() == 0 || plan.cluster().nodes() > kMaxNodes)
     return absl::InvalidArgumentError(
         absl::StrCat("number of nodes must be 1 to ", kMaxNodes,

@@ -35,6 +35,9 @@ class PlanImage {
   static absl::StatusOr<std::shared_ptr<const PlanImage>> LoadFile(
       const std::string &path);
 
+  // What tells plans apart: of the bytes that Load takes.
+  static uint64_t DigestOf(absl::string_view bytes);
+
   int nodes() const { return int(plan_.cluster().nodes()); }
   uint64_t digest() const { return digest_; }
   const plan::Plan &plan() const { return plan_; }

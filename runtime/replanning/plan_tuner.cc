@@ -47,8 +47,11 @@ class Tuner {
       began_ = Clock::now();
       first_steps_ = measured.steps;
     }
-    if (asked_for_ && *asked_for_ != running) trials_.Refused(*asked_for_);
+    if (asked_for_ && *asked_for_ != running) trials_.Refused(*asked_for_, running);
     asked_for_.reset();
+    // The last turn has gone on until the plan changed.
+    if (const size_t before = IndexOf(measured.before); before != plans_.size() && measured.before_ns > 0)
+      trials_.MeasuredLonger(before, measured.before_ns, measured.before_error_ns);
     if (measured.step_ns > 0)
       trials_.Measured(running, measured.step_ns, measured.step_error_ns);
     next_ = trials_.Next();
@@ -115,6 +118,7 @@ absl::StatusOr<ReplanOptions> TunePlans(const PlanTunerOptions &options) {
   replan.kept = [tuner](uint64_t running, uint64_t steps) { return tuner->Kept(running, steps); };
   replan.most_failures += int(options.plans.size());  // any may be refused
   replan.every = 1;                                   // as soon as the window is full
+  replan.keeps_replaced = true;
   replan.window = options.steps != 0 ? options.steps : PlanTunerOptions::kMostSteps;
   replan.least = options.steps != 0 ? 0 : PlanTunerOptions::kLeastSteps;
   return replan;

@@ -17,7 +17,7 @@ struct PlanTunerOptions {
   // Files, of the process with rank 0 only, the plan that the run begins with first. They are read when they are
   // needed, and stay as they are meanwhile. Reports have their names, without folder and ".plan".
   std::vector<std::string> plans;
-  // Of a trial, besides those that warm up. 0: kLeastSteps to kMostSteps, as many as StepClock takes.
+  // Of a turn, besides those that warm up. 0: kLeastSteps to kMostSteps, as many as StepClock takes.
   uint64_t steps = 0;
   static constexpr uint64_t kLeastSteps = 5, kMostSteps = 40;
 };

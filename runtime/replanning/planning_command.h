@@ -26,6 +26,9 @@ struct Measurements {
   // median of the last steps, and the standard error of that; 0 if they are not known.
   uint64_t running = 0;
   int64_t step_ns = 0, step_error_ns = 0;
+  // The same of all steps of the plan that ran before it, once it has been replaced.
+  uint64_t before = 0;
+  int64_t before_ns = 0, before_error_ns = 0;
   uint64_t steps = 0;  // of the run so far
 };
 

@@ -16,8 +16,7 @@ namespace {
 
 // A rank says how far it goes without hearing more: so far that it hears in time,
 // but not much farther, since the others wait as long with the new plan.
-constexpr uint64_t kLeastAhead = 4, kMostAhead = 1000;
-constexpr int64_t kAheadNs = 50'000'000;
+constexpr uint64_t kAheadAtFirst = 4, kMostAhead = 1000;
 
 std::string HexOf(uint64_t digest) { return absl::StrFormat("%016x", digest); }
 
@@ -46,6 +45,7 @@ Replanner::~Replanner() {
   if (reaper_.joinable()) reaper_.join();
   MutexLock lock(&mu_);
   prepared_.reset();
+  replaced_.reset();
 }
 
 void Replanner::Stop() {
@@ -121,7 +121,7 @@ void Replanner::Tell(ReplanEvent event) {
 // ---- the thread that calls ------------------------------------------------
 
 absl::StatusOr<std::unique_ptr<Generation>> Replanner::Before(
-    uint64_t call, bool is_step, std::optional<int64_t> step_ns,
+    uint64_t call, bool is_step, absl::Span<const int64_t> step_ns,
     const std::function<absl::Status()> &check) {
   const Clock::time_point begin = Clock::now();
   const Clock::time_point deadline = After(settings_.deadline);
@@ -143,12 +143,17 @@ absl::StatusOr<std::unique_ptr<Generation>> Replanner::Before(
   if (turn == core::PlanChange::Turn::kMissed)
     return absl::InternalError(
         absl::StrCat("the new plan was to begin before call ", call));
+  std::optional<int64_t> last;
+  for (int64_t ns : step_ns) {
+    if (last) clock_.Completed(last);
+    last = ns;
+  }
   if (!is_step) {
-    clock_.Completed(step_ns);
+    clock_.Completed(last);
     return nullptr;
   }
   ++steps_;
-  std::optional<std::string> why = clock_.Step(step_ns);
+  std::optional<std::string> why = clock_.Step(last);
   if (leads_ && why) {
     wanted_ = true;
     why_ = *std::move(why);
@@ -157,21 +162,24 @@ absl::StatusOr<std::unique_ptr<Generation>> Replanner::Before(
   return nullptr;
 }
 
-void Replanner::Switched(const Generation *now, std::unique_ptr<Generation> old,
-                         uint64_t call, absl::Duration drained,
+void Replanner::Switched(const Generation *now, std::unique_ptr<Generation> old, uint64_t call,
+                         absl::Span<const int64_t> step_ns, absl::Duration drained,
                          absl::Duration moved) {
   if (reaper_.joinable()) reaper_.join();
   ReplanEvent event;
   {
     MutexLock lock(&mu_);
     running_ = now;
+    for (int64_t ns : step_ns) clock_.Completed(ns);
+    before_ = {old->image->digest(), clock_.step_ns(), clock_.error_ns()};
     clock_.Restart();
+    if (settings_.options.keeps_replaced) replaced_ = std::move(old);
     event.attempt = attempt_;
     event.held = held_;
     changed_.SignalAll();
   }
   // Nothing is under way in it; its threads, memory and code go.
-  reaper_ = std::thread([old = std::move(old)]() mutable { old.reset(); });
+  if (old != nullptr) reaper_ = std::thread([old = std::move(old)]() mutable { old.reset(); });
   event.kind = ReplanEvent::kSwitched;
   event.call = call;
   event.digest = now->image->digest();
@@ -193,8 +201,21 @@ void Replanner::Switched(const Generation *now, std::unique_ptr<Generation> old,
 
 void Replanner::Run() { leads_ ? Lead() : Follow(); }
 
+bool Replanner::Keeps(uint64_t digest) const {
+  MutexLock lock(&mu_);
+  return replaced_ != nullptr && replaced_->image->digest() == digest;
+}
+
 absl::Status Replanner::PrepareHere(uint64_t attempt, const std::string &plan,
                                     uint64_t digest) {
+  if (plan.empty()) {
+    MutexLock lock(&mu_);
+    if (replaced_ == nullptr || replaced_->image->digest() != digest)
+      return absl::FailedPreconditionError(absl::StrCat("there is no plan ", HexOf(digest), " that was replaced"));
+    prepared_ = std::move(replaced_);
+    return absl::OkStatus();
+  }
+  DropReplaced();  // two at most have memory
   // The same number on all ranks: that of the attempt.
   if (attempt >= TransportLanes::kControl)
     return absl::ResourceExhaustedError("the run has had too many plans");
@@ -221,17 +242,21 @@ void Replanner::Drop() {
   changed_.SignalAll();
 }
 
+void Replanner::DropReplaced() {
+  std::unique_ptr<Generation> dropped;  // without the lock
+  MutexLock lock(&mu_);
+  dropped = std::move(replaced_);
+}
+
 std::shared_ptr<const PlanImage> Replanner::Running() const {
   MutexLock lock(&mu_);
   return running_->image;
 }
 
-uint64_t Replanner::Hold() {
+uint64_t Replanner::Hold(uint64_t ahead_ns) {
   MutexLock lock(&mu_);
-  const int64_t step = std::max<int64_t>(1, clock_.step_ns());
-  const uint64_t ahead =
-      clock_.step_ns() == 0 ? kLeastAhead : uint64_t(kAheadNs / step) + 1;
-  return change_.Hold(std::clamp(ahead, kLeastAhead, kMostAhead));
+  const uint64_t step = uint64_t(clock_.step_ns());
+  return change_.Hold(step == 0 ? kAheadAtFirst : std::min(ahead_ns / step + 1, kMostAhead));
 }
 
 bool Replanner::AwaitSwitch() {
@@ -247,7 +272,8 @@ absl::StatusOr<std::string> Replanner::Profile() const {
 
 std::string Replanner::StepTimes() const {
   MutexLock lock(&mu_);
-  return absl::StrCat("step ", clock_.step_ns(), " ", clock_.error_ns(), "\n");
+  return absl::StrCat("step ", clock_.step_ns(), " ", clock_.error_ns(), "\nbefore ", before_.step_ns, " ",
+                      before_.error_ns, "\n");
 }
 
 std::vector<LinkObserver::Link> Replanner::Links() const {
@@ -304,7 +330,7 @@ void Replanner::Answer(const ControlMessage &message) {
     }
     case ControlMessage::kHold: {
       answer.kind = ControlMessage::kHolding;
-      answer.value = Hold();
+      answer.value = Hold(message.value);
       break;
     }
     case ControlMessage::kSwitch: {
@@ -317,6 +343,8 @@ void Replanner::Answer(const ControlMessage &message) {
       MutexLock lock(&mu_);
       return clock_.Restart();  // as that of rank 0: what runs is looked at afresh
     }
+    case ControlMessage::kKept:
+      return DropReplaced();
     default:
       return;
   }

@@ -20,6 +20,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "absl/types/span.h"
 #include "runtime/core/plan_change.h"
 #include "runtime/execute/executor.h"
 #include "runtime/loading/plan_loader.h"
@@ -48,6 +49,9 @@ struct ReplanOptions {
   uint64_t least = 0;
   // Of a rank to get and prepare a plan. Then training goes on with the old one.
   absl::Duration prepare_deadline = absl::Seconds(60);
+  // A plan that was replaced stays prepared, in the place of one, until another one is made or another is prepared: it
+  // can take the place of its successor at once. The same of all ranks.
+  bool keeps_replaced = false;
   // After so many attempts in a row that gave no plan, there is no further one.
   int most_failures = 3;
   // What a plan is called that was made and cannot run, for what is said of it. Of the process with rank 0
@@ -108,13 +112,13 @@ class Replanner {
 
   // Before call `call`; may wait until it is known whether it is of the new plan.
   // If it is, gives what runs it. `check`, which is asked now and then, ends the
-  // waiting with its error. `step_ns`: of the steps completed since the call before, on average; none if there was none.
+  // waiting with its error. `step_ns`: of each step that was completed since the call before.
   absl::StatusOr<std::unique_ptr<Generation>> Before(
-      uint64_t call, bool is_step, std::optional<int64_t> step_ns,
+      uint64_t call, bool is_step, absl::Span<const int64_t> step_ns,
       const std::function<absl::Status()> &check);
-  // The caller has changed to `now`; `old` goes, beside the run.
-  void Switched(const Generation *now, std::unique_ptr<Generation> old,
-                uint64_t call, absl::Duration drained, absl::Duration moved);
+  // The caller has changed to `now`; `old` goes, beside the run, if it is not kept. `step_ns`: of its last steps.
+  void Switched(const Generation *now, std::unique_ptr<Generation> old, uint64_t call,
+                absl::Span<const int64_t> step_ns, absl::Duration drained, absl::Duration moved);
   // Ends attempts and everything that waits, from any thread. The plan goes on.
   void Stop();
 
@@ -125,13 +129,20 @@ class Replanner {
   // One attempt of rank 0. An error says why there is no new plan.
   absl::Status Attempt(uint64_t attempt);
   absl::StatusOr<Measurements> Collect(uint64_t attempt);
+  absl::Status CheckNew(const std::string &plan) const;
   absl::Status Distribute(uint64_t attempt, const std::string &plan, uint64_t digest);
-  absl::Status Agree(uint64_t attempt);
+  // `ahead_ns`: what ranks go on for meanwhile.
+  absl::Status Agree(uint64_t attempt, uint64_t ahead_ns);
+  // No plan: that which was kept when it was replaced.
   absl::Status PrepareHere(uint64_t attempt, const std::string &plan, uint64_t digest);
+  // Whether a plan with this digest was kept when it was replaced.
+  bool Keeps(uint64_t digest) const;
   std::shared_ptr<const PlanImage> Running() const;
   // Both kinds of ranks: forgets a plan that has been prepared.
   void Drop();
-  uint64_t Hold();
+  // The one that was replaced goes.
+  void DropReplaced();
+  uint64_t Hold(uint64_t ahead_ns);
   // Waits until the plan that was decided on runs. False if it never will.
   bool AwaitSwitch();
   void Answer(const ControlMessage &message);
@@ -162,6 +173,11 @@ class Replanner {
   std::string why_ ABSL_GUARDED_BY(mu_);      // of the attempt
   const Generation *running_ ABSL_GUARDED_BY(mu_) = nullptr;
   std::unique_ptr<Generation> prepared_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<Generation> replaced_ ABSL_GUARDED_BY(mu_);  // the last one, if it is kept
+  struct {
+    uint64_t digest = 0;
+    int64_t step_ns = 0, error_ns = 0;
+  } before_ ABSL_GUARDED_BY(mu_);              // the plan that ran before
   uint64_t attempt_ ABSL_GUARDED_BY(mu_) = 0;  // of what is prepared
   uint64_t told_ ABSL_GUARDED_BY(mu_) = 0;     // attempt whose plan runs, which has been told
   core::PlanChange change_ ABSL_GUARDED_BY(mu_);

@@ -3,6 +3,7 @@
 //
 // What rank 0 does for a new plan, besides what all ranks do.
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <utility>
 
@@ -18,6 +19,8 @@ namespace {
 
 // Of an answer that a rank gives as soon as it is asked.
 constexpr absl::Duration kAnswer = absl::Seconds(10);
+// That ranks go on for while they are asked how far they go, and told; less where an answer has been seen to come sooner.
+constexpr int64_t kAheadNs = 50'000'000, kLeastAheadNs = 2'000'000, kAnswers = 4;
 
 std::vector<LinkObserver::Link> ReadLinks(const std::string &text) {
   std::vector<LinkObserver::Link> links;
@@ -38,11 +41,14 @@ void ReadStepTimes(const std::string &text, Measurements *measured) {
   for (absl::string_view line : absl::StrSplit(text, '\n')) {
     std::vector<absl::string_view> words = absl::StrSplit(line, ' ');
     int64_t ns = 0, error = 0;
-    if (words.size() != 3 || words[0] != "step" || !absl::SimpleAtoi(words[1], &ns) ||
-        !absl::SimpleAtoi(words[2], &error) || ns <= measured->step_ns)
-      continue;
-    measured->step_ns = ns;
-    measured->step_error_ns = error;
+    if (words.size() != 3 || !absl::SimpleAtoi(words[1], &ns) || !absl::SimpleAtoi(words[2], &error)) continue;
+    if (words[0] == "step" && ns > measured->step_ns) {
+      measured->step_ns = ns;
+      measured->step_error_ns = error;
+    } else if (words[0] == "before" && ns > measured->before_ns) {
+      measured->before_ns = ns;
+      measured->before_error_ns = error;
+    }
   }
 }
 
@@ -59,6 +65,8 @@ bool Replanner::ToldThatKept(uint64_t attempt) {
   }
   std::optional<std::string> text = settings_.options.kept(event.digest, steps);
   if (!text) return false;
+  ToAll({ControlMessage::kKept, attempt});
+  DropReplaced();
   event.kind = ReplanEvent::kKept;
   event.attempt = attempt;
   event.text = *std::move(text);
@@ -115,6 +123,18 @@ void Replanner::Lead() {
   }
 }
 
+// What is wrong with it is found here before others are bothered.
+absl::Status Replanner::CheckNew(const std::string &plan) const {
+  absl::StatusOr<std::shared_ptr<const PlanImage>> image = PlanImage::Load(plan);
+  if (!image.ok())
+    return absl::Status(image.status().code(),
+                        absl::StrCat("the new plan: ", image.status().message()));
+  const std::shared_ptr<const PlanImage> now = Running();
+  if ((*image)->digest() == now->digest())
+    return absl::AlreadyExistsError("the new plan is the same one");
+  return CheckReplacement(*now, **image);
+}
+
 absl::Status Replanner::Attempt(uint64_t attempt) {
   absl::StatusOr<Measurements> measured = Collect(attempt);
   if (!measured.ok()) return measured.status();
@@ -122,19 +142,16 @@ absl::Status Replanner::Attempt(uint64_t attempt) {
   absl::StatusOr<std::string> plan = settings_.options.plan(*measured, stopped_);
   if (!plan.ok()) return plan.status();
   const Clock::duration planned = Clock::now() - begin;
-  // What is wrong with it is found here before others are bothered.
-  absl::StatusOr<std::shared_ptr<const PlanImage>> image = PlanImage::Load(*plan);
-  if (!image.ok())
-    return absl::Status(image.status().code(),
-                        absl::StrCat("the new plan: ", image.status().message()));
-  const std::shared_ptr<const PlanImage> now = Running();
-  const uint64_t digest = (*image)->digest();
-  if (digest == now->digest())
-    return absl::AlreadyExistsError("the new plan is the same one");
-  if (absl::Status s = CheckReplacement(*now, **image); !s.ok()) return s;
-  image->reset();
+  const uint64_t digest = PlanImage::DigestOf(*plan);
+  if (Keeps(digest)) {
+    plan->clear();
+  } else if (absl::Status s = CheckNew(*plan); !s.ok()) {
+    return s;
+  }
+  const Clock::time_point asked = Clock::now();
   if (absl::Status s = Distribute(attempt, *plan, digest); !s.ok()) return s;
-  if (absl::Status s = Agree(attempt); !s.ok()) return s;
+  const int64_t ahead_ns = std::clamp(kAnswers * std::chrono::nanoseconds(Clock::now() - asked).count(), kLeastAheadNs, kAheadNs);
+  if (absl::Status s = Agree(attempt, uint64_t(ahead_ns)); !s.ok()) return s;
   // From here on there is no way back: all ranks will run the new plan.
   const core::PlanMessage decision = leader_.Switch();
   ToAll(decision);
@@ -203,6 +220,7 @@ absl::StatusOr<Measurements> Replanner::Collect(uint64_t attempt) {
   MutexLock lock(&mu_);
   measured.running = running_->image->digest();
   measured.steps = steps_;
+  measured.before = before_.digest;
   const Rank &first = settings_.ranks.front();
   measured.calibration = CalibrationJson(
       running_->image->plan().module_name(),
@@ -224,9 +242,9 @@ absl::Status Replanner::Distribute(uint64_t attempt, const std::string &plan,
   return Answers(deadline).status();
 }
 
-absl::Status Replanner::Agree(uint64_t attempt) {
-  ToAll(leader_.Hold());
-  if (absl::Status s = leader_.Take(0, {ControlMessage::kHolding, attempt, Hold()});
+absl::Status Replanner::Agree(uint64_t attempt, uint64_t ahead_ns) {
+  ToAll(leader_.Hold(ahead_ns));
+  if (absl::Status s = leader_.Take(0, {ControlMessage::kHolding, attempt, Hold(ahead_ns)});
       !s.ok())
     return s;
   return Answers(After(std::min(kAnswer, settings_.deadline / 2))).status();

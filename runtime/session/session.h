@@ -175,9 +175,9 @@ class Session {
       const SessionOptions &options);
   // Before a call of `function`: changes to another plan, if it is time.
   absl::Status ChangePlan(int function);
-  // What the steps that have completed since the last call took on average, each from the end of the one before it;
-  // none if there was none.
-  std::optional<int64_t> StepTime();
+  // What each of the steps took that have completed since the last call, from the end of the one before it: no more
+  // than the last few.
+  std::vector<int64_t> StepTimes();
   absl::Status MoveValues(const Generation &next);
   bool has_servers() const { return !image_->servers().servers.empty(); }
   // Whatever a call of `function` needs of the servers.
@@ -218,7 +218,7 @@ class Session {
   // What belongs to the plan that runs, except executors_; with re-planning only.
   std::unique_ptr<Generation> generation_;
   std::vector<UnplacedStates> unplaced_states_;
-  FunctionStats timed_;  // steps of it that StepTime has told of
+  std::vector<uint64_t> timed_;  // by function, calls of it that StepTimes has told of
   Mutex cancel_mu_;      // Cancel, and the change to another plan
   absl::Status cancelled_ ABSL_GUARDED_BY(cancel_mu_);
   // Of plans for CUDA devices; outlives the executors.

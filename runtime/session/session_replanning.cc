@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A session whose plan may change during the run: docs/replanning.md.
+#include <algorithm>
 #include <map>
 #include <thread>
 #include <utility>
@@ -160,25 +161,25 @@ absl::Status Session::MoveValues(const Generation &next) {
   return absl::OkStatus();
 }
 
-std::optional<int64_t> Session::StepTime() {
-  FunctionStats now;
+std::vector<int64_t> Session::StepTimes() {
+  std::vector<int64_t> times;
   const std::vector<FunctionProgram> &functions = program().functions;
+  timed_.resize(functions.size());
   for (size_t f = 0; f < functions.size(); ++f) {
     if (!functions[f].is_step) continue;
     const FunctionStats stats = executors_[0]->Stats(int(f));
-    now.calls += stats.calls;
-    now.total_ns += stats.total_ns;
+    const uint64_t before = std::exchange(timed_[f], stats.calls);
+    for (uint64_t call = std::max(before, stats.calls - std::min(stats.calls, FunctionStats::kLast)); call < stats.calls; ++call)
+      times.push_back(stats.last_ns[call % FunctionStats::kLast]);
   }
-  const FunctionStats before = std::exchange(timed_, now);
-  if (now.calls <= before.calls) return std::nullopt;
-  return (now.total_ns - before.total_ns) / int64_t(now.calls - before.calls);
+  return times;
 }
 
 absl::Status Session::ChangePlan(int function) {
   const bool is_step = program().functions[size_t(function)].is_step;
   // What all ranks have called as often: with servers, rank 0 evaluates alone.
   const uint64_t number = has_servers() ? steps() : calls_;
-  auto next = replanner_->Before(number, is_step, StepTime(), [this]() -> absl::Status {
+  auto next = replanner_->Before(number, is_step, StepTimes(), [this]() -> absl::Status {
     for (auto &executor : executors_)
       if (absl::Status s = executor->status(); !s.ok()) return Root(s);
     return absl::OkStatus();
@@ -190,6 +191,7 @@ absl::Status Session::ChangePlan(int function) {
   const Clock::time_point begin = Clock::now();
   if (absl::Status s = Drain(); !s.ok()) return s;
   const absl::Duration drained = Since(begin);
+  const std::vector<int64_t> last = StepTimes();
   if (absl::Status s = MoveValues(**next); !s.ok()) return Root(s);
   absl::Status cancelled;
   {
@@ -200,13 +202,12 @@ absl::Status Session::ChangePlan(int function) {
     executors_ = Take(&(*next)->executors);
     std::swap(generation_, *next);
     image_ = generation_->image;
-    timed_ = {};
     cancelled = Unshared(cancelled_);
   }
   if (!cancelled.ok())
     for (auto &executor : executors_) executor->Cancel(cancelled);
   const absl::Duration moved = Since(begin) - drained;
-  replanner_->Switched(generation_.get(), *std::move(next), number, drained, moved);
+  replanner_->Switched(generation_.get(), *std::move(next), number, last, drained, moved);
   return absl::OkStatus();
 }
 

@@ -82,7 +82,7 @@ void RanksWorld::Answered(int r, const PlanMessage &answer) {
         Prepare(0, {{PlanMessage::kPrepare, attempt_, plan}, plan, refuses});
       });
     case PlanChangeLeader::Stage::kPreparing:
-      ToAll(leader_.Hold());
+      ToAll(leader_.Hold(0));
       Awaits(kAnswer);
       return Answered(0, {PlanMessage::kHolding, attempt_, rank.change.Hold(random_() % 4)});
     case PlanChangeLeader::Stage::kDecided:

@@ -172,7 +172,7 @@ def test_rank_0_evaluates_while_plans_are_tried(tmp_path, seed):
     """It makes more calls than the others, and all change with the same step: were it the same call, the others would be late, more at each trial."""
     drawn = Drawn(tmp_path, seed, least=2, more=mean_of)
     np.savez(tmp_path / "more.npz", x=np.tile(np.load(tmp_path / "data.npz")["x"], (40, 1)))
-    evaluated = [*drawn.data, "--epochs", 500, "--eval", "mean", "--eval-batch", tmp_path / "more.npz", "--eval-every", 25, "--save-params"]
+    evaluated = [*drawn.data, "--epochs", 1500, "--eval", "mean", "--eval-batch", tmp_path / "more.npz", "--eval-every", 25, "--save-params"]
     out = expect_success(run(drawn.plan, "--spawn", *drawn.tune(steps=12), *evaluated, tmp_path / "tuned"))
     assert TRIED.search(out), out
     expect_success(run(drawn.plan, *evaluated, tmp_path / "one"))

@@ -49,7 +49,7 @@ class FollowingTest : public ::testing::Test {
 
   void Steps(uint64_t count, int64_t ns) {
     for (; count > 0; --count)
-      ASSERT_TRUE(follower_->Before(call_++, /*is_step=*/true, ns, [] { return absl::OkStatus(); }).ok());
+      ASSERT_TRUE(follower_->Before(call_++, /*is_step=*/true, {ns}, [] { return absl::OkStatus(); }).ok());
   }
   // What it says that a step takes, for this attempt.
   std::string Measured(uint64_t attempt) {

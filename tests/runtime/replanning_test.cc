@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <functional>
+#include <random>
 #include <thread>
 
 #include "absl/strings/str_cat.h"
@@ -224,10 +225,11 @@ TEST(ReplanningTest, ARunMayEndInTheMiddleOfAnAttempt) {
 
 // ---- ranks with sessions of their own ------------------------------------
 
-// Damages what `from` sends of a plan.
+// Counts what is sent of plans, and damages it, if it is to.
 class Damaging : public Transport {
  public:
-  explicit Damaging(std::unique_ptr<Transport> to) : to_(std::move(to)) {}
+  Damaging(std::unique_ptr<Transport> to, bool damage, std::atomic<int> *plans)
+      : to_(std::move(to)), damage_(damage), plans_(plans) {}
   int rank() const override { return to_->rank(); }
   int nodes() const override { return to_->nodes(); }
   const char *name() const override { return to_->name(); }
@@ -236,6 +238,8 @@ class Damaging : public Transport {
     if (tag.key < (uint32_t{TransportLanes::kControl} << TransportLanes::kKeyBits) ||
         bytes.size() < 500)
       return to_->Send(peer, tag, priority, bytes, std::move(done));
+    ++*plans_;
+    if (!damage_) return to_->Send(peer, tag, priority, bytes, std::move(done));
     auto copy = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
     (*copy)[copy->size() / 2] ^= std::byte{1};
     to_->Send(peer, tag, priority, *copy,
@@ -255,24 +259,27 @@ class Damaging : public Transport {
 
  private:
   std::unique_ptr<Transport> to_;
+  const bool damage_;
+  std::atomic<int> *const plans_;
 };
 
 struct Ranks {
   std::vector<absl::Status> statuses;
   std::vector<Outcome> outcomes;
   std::vector<uint64_t> digests;
+  std::atomic<int> plans{0};  // that rank 0 has sent
 };
 
 // Every rank as a session on a thread, which trains for `steps` steps. `each`,
 // before a step, may end the rank by an error.
 using BeforeStep = std::function<absl::Status(int rank, int step, Session *session)>;
-Ranks RunRanks(const testing::PlanBuilder &plan, int nodes, int steps,
-               const std::function<SessionOptions(int rank)> &options_of,
-               const BeforeStep &before = nullptr, bool damage = false) {
+void RunRanks(const testing::PlanBuilder &plan, int nodes, int steps,
+              const std::function<SessionOptions(int rank)> &options_of, Ranks *run_ranks,
+              const BeforeStep &before = nullptr, bool damage = false) {
+  Ranks &ranks = *run_ranks;
   auto image = PlanImage::Load(plan.Bytes());
   EXPECT_TRUE(image.ok());
   auto hub = MakeInProcessHub(nodes);
-  Ranks ranks;
   ranks.statuses.resize(size_t(nodes));
   ranks.outcomes.resize(size_t(nodes));
   ranks.digests.resize(size_t(nodes));
@@ -281,8 +288,8 @@ Ranks RunRanks(const testing::PlanBuilder &plan, int nodes, int steps,
         *image, r,
         [&](TransportOptions o) -> absl::StatusOr<std::unique_ptr<Transport>> {
           auto transport = ConnectInProcess(hub, std::move(o));
-          if (!transport.ok() || !damage || r != 0) return transport;
-          return std::make_unique<Damaging>(*std::move(transport));
+          if (!transport.ok() || r != 0) return transport;
+          return std::make_unique<Damaging>(*std::move(transport), damage, &ranks.plans);
         },
         options_of(r));
     if (!session.ok()) return session.status();
@@ -311,7 +318,11 @@ Ranks RunRanks(const testing::PlanBuilder &plan, int nodes, int steps,
   for (int r = 0; r < nodes; ++r)
     threads.emplace_back([&, r] { ranks.statuses[size_t(r)] = run(r); });
   for (auto &t : threads) t.join();
-  return ranks;
+}
+
+absl::Status TimeForAttempts(int, int step, Session *) {
+  if (step % 50 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  return absl::OkStatus();
 }
 
 TEST(ReplanningTest, RanksAgreeOnTheCall) {
@@ -324,13 +335,8 @@ TEST(ReplanningTest, RanksAgreeOnTheCall) {
       options.replan = Replan(Plans({other.Bytes(), plan.Bytes()}), &events[size_t(rank)], 40);
       return options;
     };
-    Ranks ranks = RunRanks(plan, nodes, 3000, options_of,
-                           [&](int, int step, Session *) {
-                             // So that there is time for attempts.
-                             if (step % 50 == 0)
-                               std::this_thread::sleep_for(std::chrono::milliseconds(2));
-                             return absl::OkStatus();
-                           });
+    Ranks ranks;
+    RunRanks(plan, nodes, 3000, options_of, &ranks, TimeForAttempts);
     const Outcome want = WithoutSwitch(plan, 3000);
     size_t switches = events[0].switches();
     EXPECT_GE(switches, 1u);
@@ -344,13 +350,94 @@ TEST(ReplanningTest, RanksAgreeOnTheCall) {
       for (size_t i = 0; i < switches; ++i) EXPECT_EQ(own[i].call, first[i].call);
     }
     EXPECT_EQ(events[0].last_given_up(), "");
+    EXPECT_GE(ranks.plans, int(switches) * (nodes - 1));
+  }
+}
+
+// Plans that are tried in turn: one that was replaced takes the place of its successor without being made or sent again,
+// and whatever the order, nothing else changes.
+TEST(ReplanningTest, AReplacedPlanComesBackAsItWas) {
+  int back = 0;  // as few steps are made as there is time for few attempts in, there are so many runs
+  for (uint64_t seed = 0; back < 8; ++seed) {
+    ASSERT_LT(seed, 100u);
+    std::mt19937_64 random(seed);
+    const int nodes = 2 + int(random() % 3);
+    const testing::PlanBuilder plan = testing::Trainer(nodes);
+    std::vector<std::string> plans = {plan.Bytes(), Swapped(testing::Trainer(nodes, false)).Bytes(),
+                                      testing::Trainer(nodes, false).Bytes()};
+    // The one after another one, often the one before; `made`: how often it is none of the two that have memory.
+    std::vector<std::string> order;
+    size_t running = 0, kept = plans.size();
+    std::vector<int> made = {0};
+    for (int i = 0; i < 40; ++i) {
+      size_t next = random() % 3 != 0 && kept != plans.size() ? kept : (running + 1 + random() % 2) % plans.size();
+      order.push_back(plans[next]);
+      made.push_back(made.back() + (next != kept));
+      kept = running;
+      running = next;
+    }
+    std::vector<Events> events(static_cast<size_t>(nodes));
+    Ranks ranks;
+    RunRanks(
+        plan, nodes, 3000,
+        [&](int rank) {
+          SessionOptions options;
+          options.replan = Replan(Plans(order), &events[size_t(rank)], 20);
+          options.replan->keeps_replaced = true;
+          return options;
+        },
+        &ranks, TimeForAttempts);
+    const Outcome want = WithoutSwitch(plan, 3000);
+    const size_t switches = events[0].switches();
+    back += int(switches) - made[switches];
+    for (int r = 0; r < nodes; ++r) {
+      ASSERT_TRUE(ranks.statuses[size_t(r)].ok()) << ranks.statuses[size_t(r)];
+      EXPECT_EQ(ranks.outcomes[size_t(r)].losses, want.losses) << seed;
+      EXPECT_EQ(ranks.digests[size_t(r)], ranks.digests[0]);
+    }
+    EXPECT_EQ(events[0].last_given_up(), "");
+    // The last attempt may have been sent, and not been over.
+    EXPECT_GE(ranks.plans, made[switches] * (nodes - 1)) << seed;
+    EXPECT_LE(ranks.plans, made[std::min(switches + 1, made.size() - 1)] * (nodes - 1)) << seed;
+  }
+}
+
+// Where the run fails, however often plans have changed: the values after the last call that all have completed.
+TEST(ReplanningTest, AfterAnErrorValuesAreThoseOfTheCallsThatAllHaveCompleted) {
+  for (uint64_t seed = 0; seed < 12; ++seed) {
+    std::mt19937_64 random(seed);
+    const int nodes = 1 + int(random() % 3);
+    const testing::PlanBuilder plan = testing::Trainer(nodes);
+    Events events;
+    SessionOptions options;
+    options.replan = Replan(Plans({Swapped(testing::Trainer(nodes, false)).Bytes(), plan.Bytes()}), &events, 10);
+    options.replan->keeps_replaced = random() % 4 != 0;
+    auto session = testing::Open(plan, options);
+    ASSERT_NE(session, nullptr);
+    testing::StartTrainer(session.get(), 0.5f);
+    const size_t switches = 1 + random() % 4;
+    int step = 0, more = int(random() % 6);
+    for (; step < kMost && (events.switches() < switches || more-- > 0); ++step) testing::RunTrainer(session.get(), step, 1);
+    ASSERT_LT(step, kMost);
+    session->Cancel(absl::InternalError("enough"));
+    EXPECT_FALSE(session->Settle().ok());
+    const uint64_t done = session->steps();
+    EXPECT_LE(done, uint64_t(step));
+    EXPECT_GE(done + 2 + 2, uint64_t(step));  // that were in flight, or queued
+    std::vector<float> w(testing::kTrainerSize);
+    for (uint32_t v = 0; v < session->values().size(); ++v)
+      if (session->values()[v].name == "w") {
+        EXPECT_TRUE(session->GetValue(v, testing::MutableBytesOf(w)).ok());
+      }
+    EXPECT_EQ(w, WithoutSwitch(plan, size_t(done)).w) << "seed " << seed;
   }
 }
 
 TEST(ReplanningTest, PlanThatArrivesDamagedIsRefusedByAll) {
   const testing::PlanBuilder plan = testing::Trainer(2);
   Events events;
-  Ranks ranks = RunRanks(
+  Ranks ranks;
+  RunRanks(
       plan, 2, 1500,
       [&](int rank) {
         SessionOptions options;
@@ -358,11 +445,7 @@ TEST(ReplanningTest, PlanThatArrivesDamagedIsRefusedByAll) {
                                 rank == 0 ? &events : nullptr, 40);
         return options;
       },
-      [&](int, int step, Session *) {
-        if (step % 50 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-        return absl::OkStatus();
-      },
-      /*damage=*/true);
+      &ranks, TimeForAttempts, /*damage=*/true);
   const Outcome want = WithoutSwitch(plan, 1500);
   for (int r = 0; r < 2; ++r) {
     ASSERT_TRUE(ranks.statuses[size_t(r)].ok()) << ranks.statuses[size_t(r)];
@@ -376,12 +459,14 @@ TEST(ReplanningTest, PlanThatArrivesDamagedIsRefusedByAll) {
 TEST(ReplanningTest, RankThatDoesNotAnswerHoldsNobodyUp) {
   const testing::PlanBuilder plan = testing::Trainer(2);
   Events events;
-  Ranks ranks = RunRanks(plan, 2, 300, [&](int rank) {
+  Ranks ranks;
+  const auto options_of = [&](int rank) {
     SessionOptions options;
     if (rank == 0)
       options.replan = Replan(Plans({testing::Trainer(2, false).Bytes()}), &events, 40);
     return options;
-  });
+  };
+  RunRanks(plan, 2, 300, options_of, &ranks);
   for (const absl::Status &s : ranks.statuses) EXPECT_TRUE(s.ok()) << s;
   EXPECT_EQ(events.switches(), 0u);
 }
@@ -389,7 +474,8 @@ TEST(ReplanningTest, RankThatDoesNotAnswerHoldsNobodyUp) {
 TEST(ReplanningTest, RankThatEndsInTheMiddleEndsAllWithItsError) {
   const testing::PlanBuilder plan = testing::Trainer(3);
   std::atomic<bool> asked{false};
-  Ranks ranks = RunRanks(
+  Ranks ranks;
+  RunRanks(
       plan, 3, kMost,
       [&](int) {
         SessionOptions options;
@@ -404,6 +490,7 @@ TEST(ReplanningTest, RankThatEndsInTheMiddleEndsAllWithItsError) {
             nullptr, 40);
         return options;
       },
+      &ranks,
       [&](int rank, int, Session *session) -> absl::Status {
         if (rank != 2 || !asked) return absl::OkStatus();
         session->Cancel(absl::InternalError("rank 2 has had enough"));

@@ -129,7 +129,7 @@ class Change {
   void Lead() {
     if (leader_.asks() || decided_) return;
     if (leader_.stage() == Stage::kPlanning) return ToAll(leader_.Prepare(attempt_));
-    if (leader_.stage() == Stage::kPreparing) return ToAll(leader_.Hold());
+    if (leader_.stage() == Stage::kPreparing) return ToAll(leader_.Hold(1));
     if (leader_.stage() != Stage::kDecided) return;
     decided_ = true;
     switches_.push_back(leader_.Switch().value);
