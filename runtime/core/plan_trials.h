@@ -24,7 +24,7 @@ namespace commsched::runtime::core {
 class PlanTrials {
  public:
   static constexpr int kMostTurns = 4;  // of a challenger
-  static constexpr int64_t kLeastPermille = 2;
+  static constexpr int64_t kLeastPermille = 1;
   static constexpr double kErrors = 1.4;          // standard ones: few plans that are equal differ by more
   static constexpr int64_t kClearlyPercent = 25;  // behind
 

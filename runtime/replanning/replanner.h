@@ -153,6 +153,8 @@ class Replanner {
   // A line for rank 0.
   std::string StepTimes() const;
   bool ToldThatKept(uint64_t attempt);
+  // What is kept for another attempt goes, on all ranks.
+  void NoFurtherPlan();
   std::vector<LinkObserver::Link> Links() const;
   void Tell(ReplanEvent event);
 

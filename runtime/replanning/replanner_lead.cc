@@ -65,8 +65,7 @@ bool Replanner::ToldThatKept(uint64_t attempt) {
   }
   std::optional<std::string> text = settings_.options.kept(event.digest, steps);
   if (!text) return false;
-  ToAll({ControlMessage::kKept, attempt});
-  DropReplaced();
+  NoFurtherPlan();
   event.kind = ReplanEvent::kKept;
   event.attempt = attempt;
   event.text = *std::move(text);
@@ -121,6 +120,12 @@ void Replanner::Lead() {
     Tell(event);
     if (ToldThatKept(attempt)) return;
   }
+  NoFurtherPlan();
+}
+
+void Replanner::NoFurtherPlan() {
+  ToAll({ControlMessage::kKept});
+  DropReplaced();
 }
 
 // What is wrong with it is found here before others are bothered.

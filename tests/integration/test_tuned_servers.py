@@ -1,6 +1,6 @@
 # Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Plans with parameter servers that a run tries on its own steps: random steps, clusters and plans, in which processes are killed while
+"""Plans that a run tries on its own steps, mostly with parameter servers: random steps, clusters and plans, in which processes are killed while
 plans are tried, and which go on from checkpoints, train bit for bit as one plan does from beginning to end."""
 import os
 import pathlib
@@ -76,24 +76,27 @@ def random_step(random, trainers):
 
 
 class Drawn:
-    """A random step, its plans, and what a run of it takes. more: of the type of a trainer's batch, further functions."""
+    """A random step, its plans, and what a run of it takes. more: of the type of a trainer's batch, further functions. Without `servers`
+    two trainers, who add up in one order whatever the schedule."""
 
-    def __init__(self, folder, seed, least=1, more=lambda batch: ""):
+    def __init__(self, folder, seed, least=1, more=lambda batch: "", servers=True):
         self.random = random.Random(seed)
         self.trainers, self.servers = self.random.randint(least, 3), self.random.randint(1, 3)
+        if not servers:
+            self.trainers, self.servers = 2, 0
         source, initial, data = random_step(self.random, self.trainers)
         source += more(re.search(r"%x: (tensor<\S+>)", source)[1])
         first, *others = self.random.sample(POLICIES, 3)
         options = f"min-block-elements={self.random.choice([64, 512, 8192])}"
 
-        def plan(name, more):
-            return compile_plan(CLUSTER.format(nodes=self.trainers) + source, folder / f"{name}.plan",
-                                f"--cs-parameter-server-pipeline=servers={self.servers} {options} {more}")
-        self.plan = plan("first", f"schedule={first}")
-        self.tried = [plan(f"other{i}", f"schedule={policy} cut-as={first}") for i, policy in enumerate(others)]
-        # Blocks of its own, and a server more: neither can take over.
-        self.strange = compile_plan(CLUSTER.format(nodes=self.trainers) + source, folder / "strange.plan",
-                                    f"--cs-parameter-server-pipeline=servers={self.servers + 1} {options}")
+        def plan(name, policy, source=source, more_servers=0):
+            cut = f" cut-as={first}" if servers and policy != first else ""
+            way = f"parameter-server-pipeline=servers={self.servers + more_servers} {options}" if servers else "all-reduce-pipeline="
+            return compile_plan(CLUSTER.format(nodes=self.trainers) + source, folder / f"{name}.plan", f"--cs-{way} schedule={policy}{cut}")
+        self.plan = plan("first", first)
+        self.tried = [plan(f"other{i}", policy) for i, policy in enumerate(others)]
+        # A server more, or another rate: it cannot take over.
+        self.strange = plan("strange", first, more_servers=1) if servers else plan("strange", first, source.replace("1.0e-6", "1.5e-6"))
         np.savez(folder / "initial.npz", **initial)
         np.savez(folder / "data.npz", **data)
         self.data = ["--init", folder / "initial.npz", "--batch", folder / "data.npz", "--metrics-every", 100000]
@@ -111,29 +114,37 @@ def expect_same(one, other):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("how", [[], ["--spawn"]])
-def test_plans_are_tried_and_values_are_the_same(tmp_path, seed, how):
-    drawn = Drawn(tmp_path, seed)
+@pytest.mark.parametrize("servers", [True, False], ids=["servers", "all-reduce"])
+def test_plans_are_tried_and_values_are_the_same(tmp_path, seed, how, servers):
+    drawn = Drawn(tmp_path, seed, servers=servers)
     epochs = ["--epochs", 1500 if how else 5000]  # a trial begins some 50 ms after the one before, however short steps are
     done = run(drawn.plan, *drawn.data, *how, *drawn.tune(), *epochs, "--save-params", tmp_path / "tuned")
     out = expect_success(done)
     said = TRIED.search(out)
     assert said, out
     assert "strange refused" in said[1] and "other0 refused" not in said[1] and "other1 refused" not in said[1], out
-    assert "warning: tuning: going on with the old plan: strange: the number of parameter servers" in done[1], done[1]
+    why = "the number of parameter servers" if servers else "the new plan is another program"
+    assert f"warning: tuning: going on with the old plan: strange: {why}" in done[1], done[1]
     expect_success(run(drawn.plan, *drawn.data, *epochs, "--save-params", tmp_path / "one"))
     expect_same(tmp_path / "tuned", tmp_path / "one")
 
 
 @pytest.mark.parametrize("seed", range(10, 14))
-def test_killed_while_plans_are_tried(tmp_path, cluster, seed):
+@pytest.mark.parametrize("servers", [True, False], ids=["servers", "all-reduce"])
+def test_killed_while_plans_are_tried(tmp_path, cluster, seed, servers):
     """One process of the job, which then ends, with an error and in time; or all. Then it goes on from its checkpoints."""
-    drawn, saved = Drawn(tmp_path, seed), tmp_path / "saved"
+    drawn, saved = Drawn(tmp_path, seed, servers=servers), tmp_path / "saved"
     epochs = ["--epochs", 250]
-    job = ["--spawn", drawn.plan, *drawn.data, *epochs, *drawn.tune(steps=20), "--checkpoint", saved, "--checkpoint-every", 10, "--resume", saved,
-           "--save-params", tmp_path / "tuned"]
-    process = cluster.start(*job, start_new_session=True)
+
+    def job(again):
+        # A folder, from which the job begins as well; or a file.
+        data = drawn.data[2:] if again and not servers else drawn.data
+        resume = ["--resume", saved] if again or servers else []
+        return ["--spawn", drawn.plan, *data, *epochs, *drawn.tune(steps=20), "--checkpoint", saved, "--checkpoint-every", 10, *resume,
+                "--save-params", tmp_path / "tuned"]
+    process = cluster.start(*job(again=False), start_new_session=True)
     end = time.monotonic() + TIME_LIMIT
-    while not list(saved.glob("*.checkpoint")) and process.poll() is None:
+    while not (list(saved.glob("*.checkpoint")) or saved.is_file()) and process.poll() is None:
         assert time.monotonic() < end
         time.sleep(0.005)
     time.sleep(drawn.random.uniform(0, 0.4))
@@ -146,7 +157,7 @@ def test_killed_while_plans_are_tried(tmp_path, cluster, seed):
     elif killed:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(timeout=TIME_LIMIT)
-    expect_success(run(*job))
+    expect_success(run(*job(again=True)))
     expect_success(run(drawn.plan, *drawn.data, *epochs, "--save-params", tmp_path / "one"))
     expect_same(tmp_path / "tuned", tmp_path / "one")
 
