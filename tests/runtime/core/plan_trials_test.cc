@@ -90,53 +90,52 @@ TEST(PlanTrialsTest, TheFastestButForTheErrorIsKept) {
   EXPECT_GT(again, 500);
 }
 
-// Other work comes between one turn of each plan, and makes its steps up to a fifth longer.
-TEST(PlanTrialsTest, ADisturbedTurnOfEachPlanMakesNoDifference) {
+// Plans of drawn steps, by turns that `of_steps` makes of these, are tried without an error that is told: the fastest is kept, but
+// for `slack` times what makes no difference. How often that is not the first.
+int ExpectFastest(const std::function<TurnNs(const std::vector<int64_t> &steps, std::mt19937_64 *random)> &of_steps, double slack) {
   std::mt19937_64 random(11);
   int changed = 0;
   for (uint64_t seed = 0; seed < 4000; ++seed) {
     std::vector<int64_t> steps(2 + random() % 4);
     for (int64_t &ns : steps) ns = 1'000'000 + int64_t(random() % 40'000);
-    std::vector<int> disturbed;  // the turn; perhaps one that is never made
-    for (size_t plan = 0; plan < steps.size(); ++plan) disturbed.push_back(int(random() % 4));
-    Trials run(steps.size(), [&](size_t plan, int, int turn) { return steps[plan] + (turn == disturbed[plan] ? int64_t(random() % uint64_t(steps[plan] / 5)) : 0); }, 0);
+    Trials run(steps.size(), of_steps(steps, &random), 0);
     const size_t kept = run.trials_.Kept();
-    const int64_t best = *std::min_element(steps.begin(), steps.end());
-    ASSERT_LE(double(steps[kept]), double(best) + Slack(double(best))) << seed;
+    const auto best = double(*std::min_element(steps.begin(), steps.end()));
+    EXPECT_LE(double(steps[kept]), best + slack * Slack(best)) << seed;
     changed += kept != 0;
   }
-  EXPECT_GT(changed, 500);
+  return changed;
+}
+
+// Other work comes between one turn of each plan, and makes its steps up to a fifth longer.
+TEST(PlanTrialsTest, ADisturbedTurnOfEachPlanMakesNoDifference) {
+  const auto of_steps = [](const std::vector<int64_t> &steps, std::mt19937_64 *random) {
+    std::vector<int> disturbed;  // the turn; perhaps one that is never made
+    for (size_t plan = 0; plan < steps.size(); ++plan) disturbed.push_back(int((*random)() % 4));
+    return [steps, disturbed, random](size_t plan, int, int turn) {
+      return steps[plan] + (turn == disturbed[plan] ? int64_t((*random)() % uint64_t(steps[plan] / 5)) : 0);
+    };
+  };
+  EXPECT_GT(ExpectFastest(of_steps, 1), 500);
 }
 
 // The machine is slower for a while, from any turn to any other: all plans alike, by less than a quarter.
 TEST(PlanTrialsTest, ASlowWhileMakesNoDifference) {
-  std::mt19937_64 random(13);
-  int changed = 0;
-  for (uint64_t seed = 0; seed < 4000; ++seed) {
-    std::vector<int64_t> steps(2 + random() % 4);
-    for (int64_t &ns : steps) ns = 1'000'000 + int64_t(random() % 40'000);
-    const int from = int(random() % 20), until = from + 1 + int(random() % 20);
-    const double slower = 1 + double(random() % 240) / 1000;
-    Trials run(steps.size(), [&](size_t plan, int turn, int) { return int64_t(double(steps[plan]) * (turn >= from && turn < until ? slower : 1)); }, 0);
-    const size_t kept = run.trials_.Kept();
-    const int64_t best = *std::min_element(steps.begin(), steps.end());
-    ASSERT_LE(double(steps[kept]), double(best) + Slack(double(best))) << seed;
-    changed += kept != 0;
-  }
-  EXPECT_GT(changed, 500);
+  const auto of_steps = [](const std::vector<int64_t> &steps, std::mt19937_64 *random) {
+    const int from = int((*random)() % 20), until = from + 1 + int((*random)() % 20);
+    const double slower = 1 + double((*random)() % 240) / 1000;
+    return [=](size_t plan, int turn, int) { return int64_t(double(steps[plan]) * (turn >= from && turn < until ? slower : 1)); };
+  };
+  EXPECT_GT(ExpectFastest(of_steps, 1), 500);
 }
 
 // A machine that becomes slower and slower, or faster.
 TEST(PlanTrialsTest, ADriftMakesNoDifference) {
-  std::mt19937_64 random(17);
-  for (uint64_t seed = 0; seed < 4000; ++seed) {
-    std::vector<int64_t> steps(2 + random() % 4);
-    for (int64_t &ns : steps) ns = 1'000'000 + int64_t(random() % 40'000);
-    const double each = (double(random() % 100) - 50) / 5000;  // of a step, with each turn
-    Trials run(steps.size(), [&](size_t plan, int turn, int) { return int64_t(double(steps[plan]) * (1 + each * turn)); }, 0);
-    const int64_t best = *std::min_element(steps.begin(), steps.end());
-    ASSERT_LE(double(steps[run.trials_.Kept()]), double(best) + 3 * Slack(double(best))) << seed << " " << each;
-  }
+  const auto of_steps = [](const std::vector<int64_t> &steps, std::mt19937_64 *random) {
+    const double each = (double((*random)() % 100) - 50) / 5000;  // of a step, with each turn
+    return [=](size_t plan, int turn, int) { return int64_t(double(steps[plan]) * (1 + each * turn)); };
+  };
+  EXPECT_GT(ExpectFastest(of_steps, 3), 500);
 }
 
 TEST(PlanTrialsTest, WhatGainsLessThanATenthOfAPercentIsNoChange) {
