@@ -219,7 +219,7 @@ class Session {
   std::unique_ptr<Generation> generation_;
   std::vector<UnplacedStates> unplaced_states_;
   std::vector<uint64_t> timed_;  // by function, calls of it that StepTimes has told of
-  Mutex cancel_mu_;      // Cancel, and the change to another plan
+  Mutex cancel_mu_;              // Cancel, and the change to another plan
   absl::Status cancelled_ ABSL_GUARDED_BY(cancel_mu_);
   // Of plans for CUDA devices; outlives the executors.
   std::shared_ptr<const CudaMachine> cuda_;
