@@ -30,8 +30,15 @@ struct ConnectedStop::State : std::enable_shared_from_this<State> {
 
   void Listen(Transport *from, int peer, StopAgreement::Kind kind);
   void Got(int peer, StopAgreement::Kind kind, const absl::Status &status, const Wire &wire);
+  // What is to be sent, which Detach waits for from now on: whoever is told that it stops may have ended before it is.
+  struct Batch {
+    StopAgreement::Messages messages;
+    Transport *to = nullptr;
+    uint64_t why = 0;
+  };
+  Batch Take() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu);
   // Without the lock, which a callback of the transport may want.
-  void SendAll() ABSL_LOCKS_EXCLUDED(mu);
+  void Send(const Batch &batch) ABSL_LOCKS_EXCLUDED(mu);
 
   Mutex mu;
   CondVar changed;
@@ -53,6 +60,7 @@ void ConnectedStop::State::Listen(Transport *from, int peer, StopAgreement::Kind
 
 void ConnectedStop::State::Got(int peer, StopAgreement::Kind kind, const absl::Status &status,
                                const Wire &wire) {
+  Batch batch;
   {
     MutexLock lock(&mu);
     if (status.ok()) {
@@ -61,28 +69,29 @@ void ConnectedStop::State::Got(int peer, StopAgreement::Kind kind, const absl::S
     } else {
       machine->Gone(peer, &out);
     }
+    batch = Take();
     changed.SignalAll();
   }
-  SendAll();
+  Send(batch);
 }
 
-void ConnectedStop::State::SendAll() {
-  StopAgreement::Messages messages;
-  Transport *to = nullptr;
-  uint64_t why = 0;
-  {
-    MutexLock lock(&mu);
-    messages.swap(out);
-    to = transport;
-    why = uint64_t(reason);
-    if (to == nullptr || messages.empty()) return;
-    ++sending;
-  }
-  for (const StopAgreement::Message &message : messages) {
-    auto box = std::make_shared<Wire>(Wire{message.step, why});
-    to->Send(message.peer, {0, kKey, message.kind, 0}, kUrgent,
-             {reinterpret_cast<const std::byte *>(box.get()), sizeof(Wire)},
-             [box](absl::Status) {});
+ConnectedStop::State::Batch ConnectedStop::State::Take() {
+  Batch batch;
+  if (transport == nullptr || out.empty()) return batch;
+  batch.messages.swap(out);
+  batch.to = transport;
+  batch.why = uint64_t(reason);
+  ++sending;
+  return batch;
+}
+
+void ConnectedStop::State::Send(const Batch &batch) {
+  if (batch.to == nullptr) return;
+  for (const StopAgreement::Message &message : batch.messages) {
+    auto box = std::make_shared<Wire>(Wire{message.step, batch.why});
+    batch.to->Send(message.peer, {0, kKey, message.kind, 0}, kUrgent,
+                   {reinterpret_cast<const std::byte *>(box.get()), sizeof(Wire)},
+                   [box](absl::Status) {});
   }
   MutexLock lock(&mu);
   --sending;
@@ -112,7 +121,12 @@ void ConnectedStop::Attach(Transport *transport) {
   for (const int peer : StopAgreement::Neighbours(rank, nodes))
     for (const StopAgreement::Kind kind : StopAgreement::KindsFrom(peer, rank))
       state_->Listen(transport, peer, kind);
-  state_->SendAll();
+  State::Batch batch;
+  {
+    MutexLock lock(&state_->mu);
+    batch = state_->Take();
+  }
+  state_->Send(batch);
 }
 
 void ConnectedStop::Detach() {
@@ -132,12 +146,14 @@ bool ConnectedStop::Begin(uint64_t step) {
 }
 
 void ConnectedStop::Request(int reason) {
+  State::Batch batch;
   {
     MutexLock lock(&state_->mu);
     if (state_->reason == 0) state_->reason = reason;
     if (state_->transport != nullptr) state_->machine->Ask(&state_->out);
+    batch = state_->Take();
   }
-  state_->SendAll();
+  state_->Send(batch);
 }
 
 int ConnectedStop::reason() const {
