@@ -133,6 +133,7 @@ LogicalResult Reader::readPack(cs::StartOp start, cs::PackOp pack) {
   }
   messageOf[start.getKey()] = result.messages.size();
   message.priorities = prioritiesOf(start, message.pieces.front().communication);
+  message.exclusive = start.getExclusive().value_or(0);
   result.messages.push_back(std::move(message));
   return success();
 }
@@ -173,6 +174,7 @@ LogicalResult Reader::readStart(cs::StartOp start) {
     message.pieces.push_back(*part);
   }
   message.priorities = prioritiesOf(start, message.pieces.front().communication);
+  message.exclusive = start.getExclusive().value_or(0);
   messageOf[key] = result.messages.size();
   result.messages.push_back(std::move(message));
   return success();

@@ -200,13 +200,16 @@ def Cs_SolutionMessageOp : Cs_ProblemPart<"solution.message", "SolutionOp"> {
   let summary = "what is sent at once: bytes [begin, end) of each tensor";
   let description = [{
     `priorities`: one for each link that the message passes; smaller is more urgent.
+    `exclusive`: while the message goes through its rounds, what is less urgent waits, for so
+    many nanoseconds at most, a second or less, since it began or its last round was over.
     Of messages of several steps, each step counts as many as the problem has
     compute ops.
   }];
   let arguments = (ins Variadic<NoneType>:$communications, DenseI64ArrayAttr:$ranges,
-                       DenseI64ArrayAttr:$priorities);
+                       DenseI64ArrayAttr:$priorities,
+                       OptionalAttr<I64Attr>:$exclusive);
   let assemblyFormat = [{
-    ` ` `(` custom<Pieces>($communications, $ranges) `)` `priorities` $priorities attr-dict
+    ` ` `(` custom<Pieces>($communications, $ranges) `)` `priorities` $priorities (`exclusive` $exclusive^)? attr-dict
   }];
   let hasVerifier = 1;
 }

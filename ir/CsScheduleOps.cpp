@@ -5,6 +5,7 @@
 
 #include "ir/Cs.h"
 #include "ir/CsGroups.h"
+#include "plan/exclusive.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/MathExtras.h"
@@ -73,6 +74,8 @@ static LogicalResult verifyNccl(StartOp start) {
     return start.emitOpError() << "'" << name << "' is not for elements of one byte, got: " << element;
   if (start.getPartsAttr() || start.getGatherPriorityAttr())
     return start.emitOpError() << "'" << name << "' has neither parts nor gather_priority";
+  if (start.getExclusiveAttr())
+    return start.emitOpError() << "'" << name << "' is not exclusive";
   return success();
 }
 
@@ -115,6 +118,15 @@ LogicalResult StartOp::verify() {
   if (getGatherPriority() &&
       llvm::none_of(block, llvm::IsaPred<AllReduceOp, ExchangeOp>))
     return emitOpError("gather_priority needs an all_reduce");
+  if (std::optional<int64_t> exclusive = getExclusive()) {
+    if (*exclusive < 1 || *exclusive > plan::kMostPatience)
+      return emitOpError() << "exclusive must be 1 to " << plan::kMostPatience << " nanoseconds, got: " << *exclusive;
+    if (llvm::none_of(block, [](Operation &op) {
+          auto communication = dyn_cast<CommunicationOpInterface>(op);
+          return isa<ExchangeOp>(op) || (communication && communication.isCollective());
+        }))
+      return emitOpError("exclusive needs a collective");
+  }
   if (failed(verifyParts(*this)) || failed(verifyNccl(*this)))
     return failure();
   for (auto send : block.getOps<SendOp>())

@@ -17,7 +17,9 @@ def Cs_StartOp : Cs_CommOp<"start", [IsolatedFromAbove, SingleBlock, AttrSizedOp
     `gather_priority`: that of the half of an all_reduce that distributes the sums,
     if it is another. `parts`: so many elements of the message each, from its front, are
     cut into the chunks of the exchanges by themselves, and are read as soon as they are
-    final, while the rest is still on its way; without, all waits for all.
+    final, while the rest is still on its way; without, all waits for all. `exclusive`:
+    while a collective goes through its rounds, each rank sends to others nothing less urgent,
+    for so many nanoseconds at most, a second or less, since it began or its last message came.
 
     ```mlir
     %f = cs.start "w" priority 3 (%g) : (!cs.placed<tensor<8xf32>, device 0>)
@@ -32,11 +34,12 @@ def Cs_StartOp : Cs_CommOp<"start", [IsolatedFromAbove, SingleBlock, AttrSizedOp
                        Variadic<Cs_FutureType>:$after,
                        DefaultValuedAttr<I64Attr, "0">:$priority,
                        OptionalAttr<I64Attr>:$gather_priority,
-                       OptionalAttr<DenseI64ArrayAttr>:$parts);
+                       OptionalAttr<DenseI64ArrayAttr>:$parts,
+                       OptionalAttr<I64Attr>:$exclusive);
   let results = (outs Cs_FutureType:$future);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $key (`priority` $priority^)? (`gather_priority` $gather_priority^)? (`parts` $parts^)? ` ` `(` $inputs `)` (`after` ` ` `(` $after^ `:` qualified(type($after)) `)`)? `:`
+    $key (`priority` $priority^)? (`gather_priority` $gather_priority^)? (`parts` $parts^)? (`exclusive` $exclusive^)? ` ` `(` $inputs `)` (`after` ` ` `(` $after^ `:` qualified(type($after)) `)`)? `:`
     functional-type($inputs, $future) attr-dict-with-keyword `` custom<IsolatedBody>($body)
   }];
   let hasVerifier = 1;

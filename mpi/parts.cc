@@ -34,8 +34,16 @@ void MpiRanks::GiveParts(int to) {
     requests_.push_back(request);
     parts_.push_back(std::move(part));
   };
-  while (peer.under_way < mpi_.window && !peer.parts.empty())
+  while (peer.under_way < mpi_.window && !peer.parts.idle())
     peer.parts.Take(mpi_.part_bytes, 1, give);
+}
+
+void MpiRanks::Hold(const std::optional<plan::Urgency> &least) {
+  MutexLock lock(&mu_);
+  for (int to = 0; to < options_.nodes; ++to) {
+    peers_[to].parts.Hold(least);
+    GiveParts(to);
+  }
 }
 
 std::unique_ptr<std::byte[]> MpiRanks::Staging() {

@@ -87,6 +87,7 @@ class MpiRanks final : public runtime::Transport {
   const char *name() const override { return "mpi"; }
   void Send(int peer, MessageTag tag, int32_t priority,
             absl::Span<const std::byte> bytes, Done done) override;
+  void Hold(const std::optional<plan::Urgency> &least) override;
   void Recv(int peer, MessageTag tag, absl::Span<std::byte> buffer,
             Done done) override;
   void RecvStream(int peer, MessageTag tag, size_t bytes, size_t unit,

@@ -123,7 +123,7 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
     fuseBlocks = options.fuseBlocks;
     cutAs = options.cutAs;
   }
-  bool parts = false;
+  bool parts = false, exclusive = true;
   bool nccl = false; // which has an order
   std::string algorithm = "auto";
   if constexpr (requires { options.algorithm; })
@@ -132,6 +132,8 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
     nccl = options.nccl;
   if constexpr (requires { options.parts; })
     parts = options.parts;
+  if constexpr (requires { options.exclusive; })
+    exclusive = options.exclusive;
   manager.addPass(createScheduleComm(
       {.policy = options.schedule,
        .algorithm = nccl ? "nccl" : algorithm,
@@ -144,6 +146,7 @@ static void addSchedule(OpPassManager &manager, const Options &options) {
        .turns = (isBounded || nccl) && options.schedule != "priority",
        .cutAs = cutAs,
        .parts = parts,
+       .exclusive = exclusive,
        .copies = options.schedule == "priority" ? std::string("none") : options.copies.getValue(),
        .bucketBytes = options.bucketBytes,
        .firstBucketBytes = options.firstBucketBytes}));

@@ -165,6 +165,10 @@ struct AllReducePipelineOptions
       *this, "parts",
       described("read what shares a message as soon as it is there: see --schedule-comm",
                 false)};
+  Option<bool> exclusive{
+      *this, "exclusive",
+      described("with schedule=solver: urgent all-reduces may go alone: see --schedule-comm",
+                true)};
   Option<bool> nccl{
       *this, "nccl",
       described("all-reduces by NCCL, in device memory: see --lower-to-nccl", false)};

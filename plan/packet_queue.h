@@ -52,9 +52,9 @@ class PacketQueue {
     Bytes taken = 0;
     std::optional<Urgency> most;
     if (before) most = Urgency{std::numeric_limits<int64_t>::min(), 0};
-    while (!empty() && frames-- > 0 && taken < packet_bytes) {
+    while (!idle() && frames-- > 0 && taken < packet_bytes) {
       const bool begun = !begun_.empty() && !Overtakes();
-      Entry &first = begun ? begun_.back() : queue_.front();
+      Entry &first = Next();
       if (!most) most = first.urgency;
       const Bytes room = first.urgency == *most || enough >= packet_bytes ? packet_bytes : enough - std::min(enough, taken);
       if (room == 0) break;
@@ -79,7 +79,12 @@ class PacketQueue {
   // Takes `bytes` of that, or, before anything is pushed or taken, gives them back; less than all of it.
   void Move(Bytes bytes) { Next().written += bytes; }
 
+  // Holds back what is less urgent, until this is called again; none: nothing (plan/exclusive.h).
+  void Hold(const std::optional<Urgency> &least) { least_ = least; }
+
   bool empty() const { return queue_.empty() && begun_.empty(); }
+  // Whether there is nothing that may be taken.
+  bool idle() const { return empty() || (least_ && *least_ < Next().urgency); }
   // visit(urgency, order, item, left) of what has not been taken whole, in any order.
   template <typename Visit>
   void ForEach(Visit visit) const {
@@ -104,7 +109,8 @@ class PacketQueue {
     bool whole;
     Item item;
   };
-  Entry &Next() { return !begun_.empty() && !Overtakes() ? begun_.back() : queue_.front(); }
+  const Entry &Next() const { return !begun_.empty() && !Overtakes() ? begun_.back() : queue_.front(); }
+  Entry &Next() { return const_cast<Entry &>(std::as_const(*this).Next()); }
   // Whether the first of the queue goes before what was begun last.
   bool Overtakes() const {
     const Entry &begun = begun_.back();
@@ -117,6 +123,7 @@ class PacketQueue {
   std::vector<Entry> queue_;  // a heap
   // What is whole and has been begun, each more urgent than the one before it.
   std::vector<Entry> begun_;
+  std::optional<Urgency> least_;
 };
 
 }  // namespace commsched::plan

@@ -89,6 +89,8 @@ class Link final : public StreamHandler {
 
   void Send(MessageTag tag, int32_t priority, absl::Span<const std::byte> bytes,
             runtime::Transport::Done done);
+  // Transport::Hold.
+  void Hold(const std::optional<plan::Urgency> &least);
   void Recv(MessageTag tag, std::unique_ptr<Receive> receive);
 
   // Gives up: the peer is told `why`; own operations fail with kCancelled.

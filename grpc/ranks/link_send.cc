@@ -69,6 +69,14 @@ void Link::Send(MessageTag tag, int32_t priority,
   Run(std::move(released), std::move(ended));
 }
 
+void Link::Hold(const std::optional<plan::Urgency> &least) {
+  {
+    MutexLock lock(&mu_);
+    packets_.Hold(least);
+  }
+  Pump();
+}
+
 void Link::Go(const Matcher::Going &going) {
   packets_.Push({going.item->priority, going.tag.step}, going.tag, going.item->bytes.size(), going.item);
 }

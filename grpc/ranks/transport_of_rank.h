@@ -62,6 +62,11 @@ class GrpcTransport final : public runtime::Transport, public Greeter {
     Begun();
   }
 
+  void Hold(const std::optional<plan::Urgency> &least) override {
+    ForLinks([&](Link &link) { link.Hold(least); });
+    Begun();
+  }
+
   void Recv(int peer, MessageTag tag, absl::Span<std::byte> buffer,
             Done done) override {
     if (links_[peer] == nullptr) return done(runtime::NoPartner(peer));

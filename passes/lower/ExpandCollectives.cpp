@@ -145,6 +145,7 @@ private:
     }
 
     if (isKnownEverywhere(start, collective)) {
+      start.removeExclusiveAttr();
       OpBuilder builder(op);
       Value own = ShardOp::create(builder, op->getLoc(), result, op->getOperand(0),
                                   getGroupName(op));

@@ -72,6 +72,7 @@ public:
       start->setAttr(CsDialect::kNcclAttr,
                      NcclAttr::get(start->getContext(), /*lane=*/0, number));
       start.removeGatherPriorityAttr();
+      start.removeExclusiveAttr();
       start->removeAttr(kTurnAttr);
       if (previous && places.lookup(start) < last)
         start->moveAfter(previous);

@@ -60,7 +60,7 @@ def LowerToNccl : CsPass<"lower-to-nccl"> {
 
     Numbers are those of the schedule: by `cs.turn` (`--schedule-comm=turns=true`), as far as
     nobody waits for a collective before one with a smaller number begins; without turns that of the
-    program. The starts are put into this order. `gather_priority` goes away, as nothing overtakes; `parts` are
+    program. The starts are put into this order. `gather_priority` and `exclusive` go away, as nothing overtakes; `parts` are
     refused: a collective is there when all of it is.
 
     Such a collective stays a collective (`--expand-collectives` leaves it) and in device memory

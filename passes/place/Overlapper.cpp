@@ -72,7 +72,7 @@ cs::StartOp Overlapper::createStart(OpBuilder &builder, Location loc,
   auto start = cs::StartOp::create(
       builder, loc, cs::FutureType::get(func.getContext(), to), key, value,
       /*after=*/ValueRange(), priority, /*gather_priority=*/IntegerAttr(),
-      /*parts=*/DenseI64ArrayAttr());
+      /*parts=*/DenseI64ArrayAttr(), /*exclusive=*/IntegerAttr());
   OpBuilder::InsertionGuard guard(builder);
   Block *body = builder.createBlock(&start.getBody());
   Value inner = body->addArgument(value.getType(), loc);

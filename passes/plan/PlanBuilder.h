@@ -42,6 +42,7 @@ struct PlanContext {
   mlir::SymbolTableCollection symbols = {};
   bool usesWorkerIndex = false;
   bool usesParts = false; // of messages, released one by one
+  bool usesExclusive = false;
   bool usesNccl = false;
   std::map<std::string, unsigned> groups = {}; // by name
   /// (function, instruction) -> index in the compiler, of every Run.

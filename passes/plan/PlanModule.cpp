@@ -312,6 +312,8 @@ LogicalResult exportPlan(ModuleOp module, const CodeOptions &options,
     need(plan::FEATURE_ROLES);
   if (context.usesParts)
     need(plan::FEATURE_PARTS);
+  if (context.usesExclusive)
+    need(plan::FEATURE_EXCLUSIVE);
   plan.set_required_features(features);
 
   statistics.checkSeconds += context.checkSeconds;

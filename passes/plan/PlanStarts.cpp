@@ -130,6 +130,10 @@ LogicalResult FunctionBuilder::addStart(cs::StartOp op) {
     for (int64_t part : *parts)
       communicate->add_part_bytes(part * bytes);
   }
+  if (std::optional<int64_t> exclusive = op.getExclusive(); exclusive && !exchanges.empty()) {
+    context.usesExclusive = true;
+    communicate->set_exclusive_ns(static_cast<uint64_t>(*exclusive));
+  }
   for (cs::ExchangeOp exchange : exchanges)
     if (failed(buildPhase(exchange, *communicate->add_phases())))
       return failure();

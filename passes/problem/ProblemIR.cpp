@@ -277,6 +277,7 @@ commsched::readSchedule(cs::SolutionOp op, const schedule::Problem &problem) {
                                message.getRanges()[2 * index],
                                message.getRanges()[2 * index + 1]});
         to.priorities = message.getPriorities().vec();
+        to.exclusive = message.getExclusive().value_or(0);
       }
     }
   if (std::optional<std::string> error = schedule::verify(problem, result))
@@ -329,7 +330,8 @@ cs::SolutionOp commsched::writeSolution(cs::ProblemOp op, const schedule::Proble
     }
     cs::SolutionMessageOp::create(builder, location, communications,
                                   builder.getDenseI64ArrayAttr(ranges),
-                                  builder.getDenseI64ArrayAttr(message.priorities));
+                                  builder.getDenseI64ArrayAttr(message.priorities),
+                                  message.exclusive ? builder.getI64IntegerAttr(message.exclusive) : IntegerAttr());
   }
   return solution;
 }

@@ -343,6 +343,7 @@ std::vector<StartRequest> commsched::requestsOf(const StepProblem &step,
     request.whole = isWhole(step, message);
     request.priority = ranks[i].front();
     request.byPart = parts;
+    request.exclusive = message.exclusive;
     for (const Piece &piece : message.pieces) {
       Operation *op = step.parts[piece.communication].op;
       int64_t width = 1;

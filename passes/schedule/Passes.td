@@ -69,6 +69,9 @@ def ScheduleComm : CsPass<"schedule-comm"> {
     CsOption<"parts", "parts", "bool", "false",
              "whether what shares a message is read as soon as it is there, and not when all "
              "of the message is">,
+    CsOption<"exclusive", "exclusive", "bool", "true",
+             "whether the solver may have urgent all-reduces go alone, while what is less "
+             "urgent waits">,
     CsOption<"copies", "copies", "std::string", "\"none\"",
              "copies between devices and the host that --overlap-rpc-memcpy will make, which "
              "messages wait for: none, overlap, in-line or auto">,

@@ -17,6 +17,7 @@
 #include "passes/schedule/Turns.h"
 #include "passes/schedule/solver/Arrivals.h"
 #include "passes/schedule/solver/Connections.h"
+#include "passes/schedule/solver/Exclusive.h"
 #include "passes/schedule/solver/Policy.h"
 #include "passes/support/Module.h"
 
@@ -297,6 +298,9 @@ private:
       return *error;
     if (policy == schedule::kSolver)
       solution.schedule = pushInTurn(problem, std::move(solution.schedule));
+    if (policy == schedule::kSolver && exclusive)
+      solution.schedule = schedule::withExclusive(problem.problem, std::move(solution.schedule),
+                                                  [&](schedule::Schedule own) { return asWritten(problem, std::move(own)); });
     solution.evaluation =
         schedule::evaluate(problem.problem, asWritten(problem, solution.schedule));
     if (!(solution.evaluation.period < 1e18))

@@ -103,6 +103,8 @@ void Remarks::ofStep(StringRef policy, StringRef boundAssumes) {
                      solution.anyOrderBound.period);
   os << "; " << solution.schedule.messages.size() << " messages for "
      << step.problem.communications.size() << " tensors";
+  if (const auto alone = llvm::count_if(solution.schedule.messages, [](const Message &message) { return message.exclusive > 0; }))
+    os << ", " << alone << " of them exclusive";
   if (solution.baselines.size() > 1) {
     os << "; others:";
     for (const auto &[name, period] : solution.baselines)

@@ -25,6 +25,10 @@ void addTurn(cs::StartOp start, const StartRequest &request) {
     start->setAttr(kTurnAttr, Builder(start).getI64IntegerAttr(*request.turn));
 }
 
+IntegerAttr exclusiveOf(OpBuilder &builder, const StartRequest &request) {
+  return request.exclusive ? builder.getI64IntegerAttr(request.exclusive) : IntegerAttr();
+}
+
 class Starts {
 public:
   Starts(const StepCommunications &step, ArrayRef<StartRequest> requests)
@@ -66,7 +70,7 @@ void Starts::startWhole(Operation *op, const StartRequest &request) {
   auto start = cs::StartOp::create(
       builder, op->getLoc(), cs::FutureType::get(op->getContext(), placed),
       communication.getCommunicationKey(), op->getOperands(), after,
-      request.priority, gather, /*parts=*/DenseI64ArrayAttr());
+      request.priority, gather, /*parts=*/DenseI64ArrayAttr(), exclusiveOf(builder, request));
   addTurn(start, request);
   starts[op] = start;
   builder.setInsertionPoint(firstUsers.lookup(op));
@@ -118,7 +122,8 @@ void Starts::startPieces(Operation *op, unsigned index) {
                                    request.priority, gather,
                                    request.byPart && parts.size() > 1
                                        ? builder.getDenseI64ArrayAttr(parts)
-                                       : DenseI64ArrayAttr());
+                                       : DenseI64ArrayAttr(),
+                                   exclusiveOf(builder, request));
   addTurn(start, request);
   builder.setInsertionPoint(user);
   awaits[index] = cs::AwaitOp::create(builder, loc, start.getFuture());

@@ -26,6 +26,7 @@ struct StartRequest {
   int64_t priority = 0;
   std::optional<int64_t> gatherPriority;
   std::optional<int64_t> turn; ///< kTurnAttr
+  int64_t exclusive = 0;       ///< nanoseconds; 0: it is not
   bool byPart = false;         ///< of several pieces: each is read as soon as it is there
 };
 

@@ -18,7 +18,7 @@ _CHOICES = {"mode": ("sync", "async", "half-async"), "placement": ("balanced", "
             "schedule": (*POLICIES, "tuned"), "cut_as": POLICIES}
 _LEAST = {"servers": 1, "merge": 1, "min_block_elements": 1, "max_block_elements": 1, "staging_bytes": 1,
           "bucket_bytes": 1, "first_bucket_bytes": 1, "effort": 1, "memory_limit": 0, "message_bytes": 1}
-_SWITCHES = ("reorder", "slice", "fuse_blocks", "assign_devices", "by_block", "combine", "spread_sums", "parts", "nccl", "hierarchical")
+_SWITCHES = ("reorder", "slice", "fuse_blocks", "assign_devices", "by_block", "combine", "spread_sums", "parts", "exclusive", "nccl", "hierarchical")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -141,6 +141,8 @@ class AllReduce(Strategy):
     parts: what shares a message is used as soon as it is there, while the rest is still on its way (default: no;
     docs/schedule-comm.md); around a ring of three or more ranks sums are those of tensors that share no message, else the bits
     stay the same.
+    exclusive: with the solver: urgent tensors may go alone, while what is less urgent waits for moments (default;
+    docs/transports.md).
     algorithm: of collectives: "auto" (default), "ring", "halving-doubling".
     combine: fewer or smaller collectives with the same results (default).
     hierarchical: large gradients are reduced by all devices of a node, a shard on each (default; docs/devices.md).
@@ -152,6 +154,7 @@ class AllReduce(Strategy):
     algorithm: Optional[str] = None
     combine: Optional[bool] = None
     parts: Optional[bool] = None
+    exclusive: Optional[bool] = None
     hierarchical: Optional[bool] = None
     nccl: Optional[bool] = None
 
@@ -182,7 +185,7 @@ class AllReduce(Strategy):
             if self.spread_sums:
                 passes.append("--spread-sums")
             return passes
-        options = self._options(["algorithm", "combine", "hierarchical", "nccl", "parts"]) + (["spread-sums=true"] if self.spread_sums else [])
+        options = self._options(["algorithm", "combine", "exclusive", "hierarchical", "nccl", "parts"]) + (["spread-sums=true"] if self.spread_sums else [])
         if sparse is not None:
             options += sparse.options(in_pipeline=True)
         options += [*self._common(), *costs]

@@ -159,6 +159,7 @@ void ProgressEngine::Loop() {
       Handle(event);
       if (failed_) break;
     }
+    if (!failed_) HoldBack(ToTime(now));
     if (!failed_) Pump(ToTime(now));
   }
 }
@@ -280,6 +281,7 @@ Clock::time_point ProgressEngine::WakeUp() const {
   Clock::time_point next = oldest == nullptr ? Clock::time_point::max() : stall_.NextLook(DeadlineOf(*oldest));
   for (const auto &[peer, link] : links_)
     if (!link.empty()) next = std::min(next, FromTime(link.patient_until()));
+  if (least_) next = std::min(next, FromTime(hold_ends_));
   return next;
 }
 
@@ -314,6 +316,7 @@ void ProgressEngine::Hand(int peer, Active *active) {
 
 void ProgressEngine::Fail(const absl::Status &why) {
   failed_ = true;
+  if (std::exchange(least_, std::nullopt)) transport_->Hold(std::nullopt);
   host_->CommunicationFailed(why);
 }
 

@@ -12,11 +12,13 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "absl/time/time.h"
+#include "plan/exclusive.h"
 #include "runtime/base/backoff.h"
 #include "runtime/base/memory.h"
 #include "runtime/base/stall_clock.h"
@@ -175,6 +177,10 @@ class ProgressEngine {
   // Takes what a round receives to its parts, and tells when they are there.
   Transport::Sink PartsSink(const Active &active, const core::Place &at, const Round &round);
   void Finish(Active *active);
+  // A message of it has come.
+  void Received(const Active &active);
+  // Has the transport hold back what exclusive exchanges have it hold back now.
+  void HoldBack(Time now);
   // Memory of at least so many bytes.
   bool TakeMemory(size_t bytes, Memory *memory);
   static const PhaseProgram &PhaseAt(const Active &active, const core::Place &place);
@@ -232,6 +238,9 @@ class ProgressEngine {
   std::vector<Event> own_events_;                       // pushed by itself
   std::map<uint64_t, std::unique_ptr<Active>> active_;  // all else, by sequence
   std::map<int, Link> links_;
+  plan::Exclusives exclusives_;         // by Active::begun
+  std::optional<plan::Urgency> least_;  // that the transport was told
+  Time hold_ends_ = 0;                  // or is less, if nothing comes
   std::vector<std::map<uint64_t, std::unique_ptr<Active>>::node_type> spare_;
   std::vector<Memory> spare_staging_;  // fresh memory costs more than a short message
   uint64_t next_sequence_ = 0;

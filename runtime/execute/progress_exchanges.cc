@@ -108,6 +108,11 @@ void ProgressEngine::BeginExchange(const Request &request) {
   if (c.slices > 1 && !c.parts.empty())
     unreleased = std::make_shared<std::vector<uint32_t>>(c.parts.size(), c.slices);
   const uint64_t begun = next_sequence_;
+  if (c.exclusive > 0 && HasRounds(c)) {
+    const Time now = ToTime(Clock::now());
+    exclusives_.Begin(begun, {c.last_priority(), request.call}, c.exclusive, now);
+    HoldBack(now);
+  }
   const uint32_t slices = c.slices;  // whose host may forget the instruction when the last one is done
   for (uint32_t slice = 0; slice < slices && !failed_; ++slice) {
     Active *active = NewActive();
@@ -154,6 +159,7 @@ void ProgressEngine::HandleExchange(Event &event) {
       observer_->Arrived(round.recv_peer, active->request.call, event.at);
     Trace(*active, TraceSpan::kReceive, round.recv_peer, round.recv_bytes,
           active->recv_begin, event.at);
+    Received(*active);
     active->exchange.Received(driver);
   }
   in_exchange_ = false;
@@ -394,12 +400,32 @@ void ProgressEngine::Finish(Active *active) {
   const Request request = active->request;
   const CommunicateProgram &c = request.instruction->communicate;
   const bool last = active->unfinished == nullptr || --*active->unfinished == 0;
+  const uint64_t begun = active->begun;
   Forget(active);
   if (!last) return;
+  if (c.exclusive > 0) {
+    exclusives_.End(begun);
+    HoldBack(ToTime(Clock::now()));
+  }
   if (request.output != nullptr && c.output_bytes != 0)
     std::memmove(request.output, request.buffer + c.output_at, c.output_bytes);
   --communications_;
   host_->CommunicationDone(request.cookie, request.index);
+}
+
+void ProgressEngine::Received(const Active &active) {
+  if (active.request.instruction->communicate.exclusive == 0) return;
+  const Time now = ToTime(Clock::now());
+  exclusives_.Progress(active.begun, now);
+  HoldBack(now);
+}
+
+void ProgressEngine::HoldBack(Time now) {
+  const std::optional<plan::Urgency> least = exclusives_.Least(now);
+  hold_ends_ = exclusives_.Until(now);
+  if (least == least_) return;
+  least_ = least;
+  transport_->Hold(least);
 }
 
 MessageTag ProgressEngine::Tag(const Active &active, const core::Place &place) {

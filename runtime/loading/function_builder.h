@@ -89,6 +89,7 @@ class FunctionBuilder {
 
   // function_parts.cc
   absl::Status AddParts(const plan::Communicate &comm, CommunicateProgram *c);
+  absl::Status AddExclusive(const plan::Communicate &comm, CommunicateProgram *c);
   absl::Status AddPartEnds(CommunicateProgram *c);  // by its phases
   absl::Status AddPartWait(const plan::Dependence &d, InstructionProgram *out);
 

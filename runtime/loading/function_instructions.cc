@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "plan/cluster_copies.h"
+#include "plan/exclusive.h"
 #include "runtime/loading/exchange.h"
 #include "runtime/loading/function_builder.h"
 #include "runtime/loading/plan_values.h"
@@ -157,6 +158,7 @@ absl::Status FunctionBuilder::AddCommunicate(const plan::Communicate &comm,
                      absl::StrCat("output must hold part ", index, " of ",
                                   ToString(type), ", got: ", ToString(output)));
   }
+  if (absl::Status s = AddExclusive(comm, &c); !s.ok()) return s;
   if (comm.has_nccl()) return AddNccl(comm, &c);
   if (absl::Status s = AddParts(comm, &c); !s.ok()) return s;
   std::vector<int64_t> parts;
@@ -182,6 +184,18 @@ absl::Status FunctionBuilder::AddCommunicate(const plan::Communicate &comm,
   if (c.slices > 1) c.chunks = comm.phases(0).chunks();
   c.input_is_all = c.input_bytes == type.bytes;
   return AddPartEnds(&c);
+}
+
+absl::Status FunctionBuilder::AddExclusive(const plan::Communicate &comm, CommunicateProgram *c) {
+  if (comm.exclusive_ns() == 0) return absl::OkStatus();
+  if (((plan_.required_features() >> plan::FEATURE_EXCLUSIVE) & 1) == 0)
+    return BadPlan(where_, "an exclusive exchange needs FEATURE_EXCLUSIVE");
+  if (comm.exclusive_ns() > uint64_t(plan::kMostPatience))
+    return BadPlan(where_, absl::StrCat("exclusive_ns must be at most ", plan::kMostPatience, ", got: ", comm.exclusive_ns()));
+  if (comm.has_other_end() || comm.phases_size() == 0)
+    return BadPlan(where_, "exclusive_ns must be of an exchange");
+  c->exclusive = Time(comm.exclusive_ns());
+  return absl::OkStatus();
 }
 
 absl::Status FunctionBuilder::CheckEnds() {

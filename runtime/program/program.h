@@ -7,6 +7,7 @@
 #ifndef COMMSCHED_RUNTIME_PROGRAM_PROGRAM_H
 #define COMMSCHED_RUNTIME_PROGRAM_PROGRAM_H
 
+#include <algorithm>
 #include <compare>
 #include <cstddef>
 #include <cstdint>
@@ -142,6 +143,8 @@ struct CommunicateProgram {
   // What each message is cut into: slices go through the rounds independently of
   // each other, so that the link has one of them while another is on its way.
   uint32_t slices = 1;
+  // Nanoseconds for which less urgent messages wait for one of its own (plan/exclusive.h); 0: they do not.
+  int64_t exclusive = 0;
   uint32_t chunks = 1;  // parts of the tensor of which rounds move one, with slices
   // Copy from `input` into the buffer first, and from the buffer to `output`
   // last; -1: no copy.
@@ -157,6 +160,12 @@ struct CommunicateProgram {
     std::vector<uint32_t> wakes_same, wakes_next;
   };
   std::vector<Part> parts;
+  // Of its messages, the least urgent.
+  int32_t last_priority() const {
+    int32_t last = INT32_MIN;
+    for (const PhaseProgram &phase : phases) last = std::max(last, phase.priority);
+    return last;
+  }
   uint32_t first_part = 0;  // its number among those of the function
   // By slice: when its share of each part is there, in that order.
   std::vector<std::vector<PartEnd<size_t>>> part_ends;

@@ -40,6 +40,7 @@ class TransportLanes::LaneImpl final : public Lane {
             absl::Span<const std::byte> bytes, Done done) override {
     transport_->Send(peer, InLane(tag), priority, bytes, pending_.Counted(std::move(done)));
   }
+  void Hold(const std::optional<plan::Urgency> &least) override { transport_->Hold(least); }
   void Recv(int peer, MessageTag tag, absl::Span<std::byte> buffer,
             Done done) override {
     transport_->Recv(peer, InLane(tag), buffer, pending_.Counted(std::move(done)));

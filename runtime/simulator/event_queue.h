@@ -28,6 +28,7 @@ struct Event {
     kProgress,     // a: of a message that is not there whole
     kRound,        // a: communication, b: it begins
     kPatience,     // a: channel
+    kHold,         // a: rank
     kServer,       // a: server
     kNccl,         // a: communication
     kMerged        // a: what a trainer does with a server's message by itself

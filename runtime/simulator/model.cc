@@ -93,6 +93,9 @@ absl::Status AddCommunications(const PlanImage &image, const plan::Cluster &clus
     }
     plan::Communicate exchange;
     for (const plan::Phase &phase : phases) *exchange.add_phases() = phase;
+    out.exclusive = Time(c.exclusive_ns());
+    for (const plan::Phase &phase : phases)
+      out.last_priority = std::max(out.last_priority, phase.has_priority() ? phase.priority() : in.priority());
     out.slices = out.nccl < 0 ? SlicesOf(exchange, type) : 1;
     out.first_slice = uint32_t(model->slices.size());
     for (uint64_t bytes : c.part_bytes())

@@ -32,6 +32,9 @@ struct ModelCommunication {
   int64_t elements = 0;
   double element_bytes = 4;
   std::vector<ModelPhase> phases;
+  // As CommunicateProgram says.
+  Time exclusive = 0;
+  int32_t last_priority = INT32_MIN;
   // What messages are cut into (CommunicateProgram::slices), and the number of the
   // first slice among those of all communications.
   uint32_t slices = 1, first_slice = 0;

@@ -121,7 +121,7 @@ bool Network::Settle(Time now) {
 
 bool Network::Write(uint32_t index, Time now) {
   Channel &channel = channels_[index];
-  if (channel.controls.empty() && channel.ready.empty()) return false;
+  if (channel.controls.empty() && channel.ready.idle()) return false;
   if (channel.active) Advance(&channel, now);
   double bytes = 0;
   Time extra = 0;

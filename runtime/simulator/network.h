@@ -14,6 +14,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "plan/packet_queue.h"
@@ -98,6 +99,11 @@ class Network {
     progress_[index].next = free_progress_;
     free_progress_ = index;
     return progress;
+  }
+  // Holds back what is less urgent on the channel, as Transport::Hold.
+  void Hold(uint32_t channel, const std::optional<plan::Urgency> &least) {
+    channels_[channel].ready.Hold(least);
+    MarkDirty(channel);
   }
   // It may be sent now. Grants go before everything else.
   void Ready(uint32_t message);

@@ -109,6 +109,9 @@ void Simulation::Handle(const Event &event) {
       }
       return;
     }
+    case Event::kHold:
+      ranks_[event.a].looks_again = -1;
+      return HoldBack(&ranks_[event.a]);
     case Event::kServer:
       return EndServerJob(int(event.a));
     case Event::kNccl:

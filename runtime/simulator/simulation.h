@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "plan/exclusive.h"
 #include "runtime/core/calls.h"
 #include "runtime/core/exchange.h"
 #include "runtime/core/link_queue.h"
@@ -67,6 +68,9 @@ class Simulation final : private Network::Host {
     uint32_t up = 0, down = 0;                    // resources
     absl::flat_hash_map<int, uint32_t> channels;  // by peer
     uint64_t next_sequence = 0;
+    plan::Exclusives exclusives;         // by Communication::sequence
+    std::optional<plan::Urgency> least;  // that its channels were told
+    Time looks_again = -1;               // when its event comes; -1: it has none
     // Of communications in one order: those that may begin, by call and communication; how many
     // have begun; whether one is under way.
     std::vector<bool> waits_its_turn;
@@ -190,6 +194,8 @@ class Simulation final : private Network::Host {
   std::pair<double, double> RangeOf(const ModelCommunication &c, const ExchangeShape &shape,
                                     const Transfer &transfer, uint32_t slice) const;
   uint32_t ChannelTo(Rank *rank, int peer);
+  // Has its channels hold back what exclusive exchanges have it hold back now.
+  void HoldBack(Rank *rank);
   void Pump(uint32_t channel);
   void HandOver(uint32_t channel, uint32_t slot);
   void Deliver(uint32_t message);

@@ -94,9 +94,28 @@ void Simulation::Slice::Send(const core::Place &at, const Round &round) {
 void Simulation::Slice::Done() {
   communication->active = false;
   const size_t first = slot - simulation->SliceOf(slot);
-  if (--simulation->communications_[first].unfinished == 0)
-    simulation->EndCommunication(simulation->RankOf(slot), communication->call,
-                                 simulation->CommunicationOf(slot));
+  if (--simulation->communications_[first].unfinished != 0) return;
+  if (model->exclusive > 0) {
+    simulation->RankOf(slot)->exclusives.End(communication->sequence);
+    simulation->HoldBack(simulation->RankOf(slot));
+  }
+  simulation->EndCommunication(simulation->RankOf(slot), communication->call,
+                               simulation->CommunicationOf(slot));
+}
+
+void Simulation::HoldBack(Rank *rank) {
+  const std::optional<plan::Urgency> least = rank->exclusives.Least(now_);
+  if (least != rank->least) {
+    rank->least = least;
+    std::vector<uint32_t> channels;  // a hash map has no order
+    for (const auto &[peer, channel] : rank->channels) channels.push_back(channel);
+    std::sort(channels.begin(), channels.end());
+    for (uint32_t channel : channels) network_.Hold(channel, least);
+  }
+  const Time until = rank->exclusives.Until(now_);
+  if (until == plan::Exclusives::kNever || (rank->looks_again >= now_ && rank->looks_again <= until)) return;
+  rank->looks_again = until;
+  events_.Add(until, Event::kHold, rank->index);
 }
 
 void Simulation::Ready(Rank *rank, uint64_t call, uint32_t communication) {
@@ -146,6 +165,11 @@ void Simulation::BeginCommunication(Rank *rank, uint64_t call, uint32_t communic
     LetEngine(rank, slot, /*begins=*/true);
   }
   communications_[first].unfinished = slices;
+  const ModelCommunication &model = model_.communications[communication];
+  if (model.exclusive > 0) {
+    rank->exclusives.Begin(sequence, {model.last_priority, call}, model.exclusive, now_);
+    HoldBack(rank);
+  }
   BeginParts(first);
 }
 
@@ -165,8 +189,13 @@ void Simulation::Move(size_t slot, bool begins) {
   if (begins && HasParts(*slice.model)) Release(slot, 0, 0);
   if (begins)
     slice.communication->exchange.Begin(slice);
-  else
+  else {
+    if (slice.model->exclusive > 0) {
+      RankOf(slot)->exclusives.Progress(slice.communication->sequence, now_);
+      HoldBack(RankOf(slot));
+    }
     slice.communication->exchange.Received(slice);
+  }
 }
 
 std::pair<double, double> Simulation::RangeOf(const ModelCommunication &c,
@@ -191,6 +220,7 @@ uint32_t Simulation::ChannelTo(Rank *rank, int peer) {
     const int to = model_.class_of[size_t(peer)];
     it->second = network_.AddChannel(rank->up, ranks_[size_t(to)].down, 1, 1,
                                      model_.link.latency, model_.link.overhead, to);
+    network_.Hold(it->second, rank->least);
     links_.resize(it->second + 1);
   }
   return it->second;

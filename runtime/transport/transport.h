@@ -57,6 +57,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "absl/types/span.h"
+#include "plan/urgency.h"
 #include "runtime/core/message_tag.h"
 
 namespace commsched::runtime {
@@ -127,6 +128,11 @@ class Transport {
   // bound on what is in flight makes ranks wait for each other, as a message
   // that is not granted yet counts.
   virtual bool overtakes() const { return false; }
+
+  // Holds back what is less urgent than `least` and has not been begun, to all peers, until this is called again; none: nothing.
+  // Of two messages of one priority the one of the earlier step is more urgent. A transport without an order of its own need not:
+  // it is for speed alone, and whoever calls this sees to it that it ends.
+  virtual void Hold(const std::optional<plan::Urgency> & /*least*/) {}
 
   // Receives a message of exactly buffer.size() bytes into `buffer`, which
   // the transport may write until `done`, in any order.

@@ -40,6 +40,8 @@ struct Kind {
   std::function<Connect(int nodes)> new_cluster;
   // All ranks share an object that knows the number of nodes.
   bool one_size = false;
+  // Messages of so many bytes and more wait where they are held back.
+  size_t holds_from = ~size_t{0};
 
   friend void PrintTo(const Kind &kind, std::ostream *out) {
     *out << kind.name;

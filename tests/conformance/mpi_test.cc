@@ -94,14 +94,17 @@ class Workers : public ::testing::Environment {
 std::unique_ptr<RemoteWorkers> Workers::workers;
 
 Kind Mpi() {
-  return {"mpi", [](int nodes) -> Kind::Connect {
-            absl::Status made = Workers::workers->NewCluster(nodes);
-            return [made](TransportOptions options)
-                       -> absl::StatusOr<std::unique_ptr<Transport>> {
-              if (!made.ok()) return made;
-              return Workers::workers->Connect(std::move(options));
-            };
-          }};
+  Kind kind = {"mpi", [](int nodes) -> Kind::Connect {
+                 absl::Status made = Workers::workers->NewCluster(nodes);
+                 return [made](TransportOptions options)
+                            -> absl::StatusOr<std::unique_ptr<Transport>> {
+                   if (!made.ok()) return made;
+                   return Workers::workers->Connect(std::move(options));
+                 };
+               }};
+  // Those that go in parts.
+  if (alone) kind.holds_from = 100'000;
+  return kind;
 }
 
 INSTANTIATE_TEST_SUITE_P(Transports, ConformanceTest, ::testing::Values(Mpi()),

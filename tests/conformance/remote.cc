@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -179,6 +180,13 @@ class RemoteTransport final : public Transport {
                            .b = int64_t(bytes),
                            .c = int64_t(unit),
                            .tag = tag});
+  }
+  void Hold(const std::optional<plan::Urgency> &least) override {
+    worker_->socket.Write({.command = Command::kHold,
+                           .transport = id_,
+                           .a = least.has_value(),
+                           .b = least ? least->priority : 0,
+                           .c = least ? int64_t(least->call) : 0});
   }
   void Abort(const absl::Status &why) override {
     worker_->socket.Write({.command = Command::kAbort, .transport = id_}, why);

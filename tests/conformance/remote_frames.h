@@ -28,6 +28,7 @@ enum class Command : uint32_t {
   kSend,     // transport, operation; a: peer, b: priority
   kRecv,     // transport, operation; a: peer, b: bytes
   kStream,   // the same, c: unit
+  kHold,     // transport; a: whether, b: priority, c: call
   kAbort,    // transport
   kClose,    // transport; d: flush
   kDestroy,  // transport

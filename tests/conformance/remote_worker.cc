@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "absl/time/time.h"
@@ -139,6 +140,8 @@ class Worker {
             },
             Done(transport, operation, nullptr, false));
       }
+      case Command::kHold:
+        return transport->Hold(head.a != 0 ? std::optional(plan::Urgency{head.b, uint64_t(head.c)}) : std::nullopt);
       case Command::kAbort:
         return transport->Abort(frame->status());
       case Command::kClose:

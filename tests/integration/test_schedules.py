@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from cases import cases
 from conftest import CLUSTER, EXAMPLES, TIME_LIMIT, tool
 
 POLICIES = ["priority", "solver", "wfbp", "fixed-buckets", "p3", "bytescheduler", "mg-wfbp", "pace", "dear",
@@ -121,6 +122,33 @@ def test_transformer(tmp_path):
         text, plan = compiled(tmp_path, "transformer", 2, policy)
         assert re.search(pieces, text)
         expect_same(train(plan, tmp_path / f"{policy}.safetensors", *data), expected)
+
+
+@pytest.mark.parametrize("seed", cases(4))
+def test_exclusive_exchanges(tmp_path, seed):
+    """Whatever is exclusive, and for however short or long a time: the same bits, and no rank waits for ever, though each holds
+    back what others wait for."""
+    random = np.random.default_rng(seed)
+    nodes, algorithm = [(2, "auto"), (3, "ring"), (4, "ring"), (4, "halving-doubling")][seed % 4]
+    data = ["--init", EXAMPLES / "digits.init.safetensors", "--batch", EXAMPLES / "digits.train.npz", "--steps", "6"]
+    policy = str(random.choice(["bytescheduler", "priority", "fixed-buckets"]))
+    text, plan = compiled(tmp_path, "digits", nodes, policy, options=f"algorithm={algorithm}")
+    assert "exclusive" not in text
+    expected = train(plan, tmp_path / "own.safetensors", *data)
+
+    def some_are(match):
+        if random.random() < 0.3:
+            return match[0]
+        return f"{match[0]} exclusive {int(10 ** random.uniform(0, 8))}"
+    changed, count = re.subn(r'cs\.start "[^"]*"(?: priority -?\d+)?(?: gather_priority -?\d+)?(?: parts \[[\d, ]*\])?', some_are, text)
+    assert count > 0 and "exclusive" in changed
+    (tmp_path / "changed.mlir").write_text(changed)
+    plan = tmp_path / "changed.plan"
+    subprocess.run([tool("cs-translate"), "--mlir-to-plan", tmp_path / "changed.mlir", "-o", plan], check=True, timeout=TIME_LIMIT)
+    expect_same(train(plan, tmp_path / "own.safetensors", *data), expected)
+    expect_same(train(plan, tmp_path / "own.safetensors", *data, "--spawn"), expected)
+    # Through the network's sockets, where packets wait.
+    expect_same(train(plan, tmp_path / "own.safetensors", *data, "--spawn", "--no-shared-memory"), expected)
 
 
 @pytest.mark.parametrize("nodes, algorithm", [(2, "auto"), (2, "ring"), (3, "ring"), (3, "halving-doubling"), (4, "auto"), (4, "ring")])

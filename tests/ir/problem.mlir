@@ -24,7 +24,7 @@ cs.problem @one_op {
 // CHECK-NEXT:      cs.solution.order stream 0 (%f0, %b0)
 // CHECK-NEXT:      cs.solution.order stream 1 (%clip)
 // CHECK-NEXT:      cs.solution.credit %up bytes 0
-// CHECK-NEXT:      cs.solution.message (%w0[0, 4096]) priorities [2, -3]
+// CHECK-NEXT:      cs.solution.message (%w0[0, 4096]) priorities [2, -3] exclusive 700
 // CHECK-NEXT:      cs.solution.message (%loss[0, 1], %loss[1, 4]) priorities [2]
 // CHECK-NEXT:    }
 // CHECK-NEXT:    cs.solution "empty" {
@@ -44,7 +44,7 @@ cs.problem @"all of it" streams 2 memory_limit 4096 {
     cs.solution.order stream 0 (%f0, %b0)
     cs.solution.order stream 1 (%clip)
     cs.solution.credit %up bytes 0
-    cs.solution.message (%w0[0, 4096]) priorities [2, -3]
+    cs.solution.message (%w0[0, 4096]) priorities [2, -3] exclusive 700
     cs.solution.message (%loss[0, 1], %loss[1, 4]) priorities [2]
   }
   cs.solution "empty" {

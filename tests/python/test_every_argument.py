@@ -39,7 +39,7 @@ ARGUMENTS = {
                     mbit_per_s=required(COUNT), latency_ns=required(integers(0, most=3600 * 10**9)), intra_mbit_per_s=required(COUNT),
                     intra_latency_ns=required(integers(0, most=3600 * 10**9)), kind=required(CHOICE), name=required([*TEXT, "a b", "1", "é", "a\n"]),
                     machine_ranks=required(COUNT)),
-    "AllReduce": dict(STRATEGY, algorithm=CHOICE, spread_sums=required(SWITCH), combine=SWITCH, parts=SWITCH, hierarchical=SWITCH,
+    "AllReduce": dict(STRATEGY, algorithm=CHOICE, spread_sums=required(SWITCH), combine=SWITCH, parts=SWITCH, exclusive=SWITCH, hierarchical=SWITCH,
                       nccl=SWITCH),
     "ParameterServers": dict(STRATEGY, servers=COUNT, mode=CHOICE, merge=COUNT, min_block_elements=COUNT, max_block_elements=COUNT,
                              slice=SWITCH, placement=CHOICE, fuse_blocks=SWITCH, by_block=SWITCH, cut_as=CHOICE,

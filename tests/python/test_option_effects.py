@@ -21,7 +21,7 @@ STRATEGY = dict(schedule="fifo", bucket_bytes=(9, dict(schedule="fixed-buckets")
                 assign_devices=False, sparse=0.5)
 # Of each field another value than the default, and what it is of no use without.
 FIELDS = {
-    commsched.AllReduce: dict(STRATEGY, spread_sums=True, algorithm="ring", combine=False, parts=True, hierarchical=False, nccl=True),
+    commsched.AllReduce: dict(STRATEGY, spread_sums=True, algorithm="ring", combine=False, parts=True, exclusive=False, hierarchical=False, nccl=True),
     commsched.ParameterServers: dict(STRATEGY, servers=3, mode="async", merge=(2, dict(mode="half-async")), min_block_elements=2,
                                      max_block_elements=9000, slice=False, placement="hash", fuse_blocks=False, by_block=True, cut_as="fifo"),
     commsched.Sparse: dict(density=0.25, method=("allgather", HALF), min_elements=(2, HALF), rules={"w": 0.5}, warm_up=([(0.75, 2)], HALF),

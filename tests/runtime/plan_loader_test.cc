@@ -11,7 +11,9 @@
 #include <functional>
 #include <random>
 
+#include "absl/strings/str_cat.h"
 #include "plan/plan_file.h"
+#include "tests/runtime/nccl_plans.h"
 #include "tests/runtime/plan_mutator.h"
 #include "tests/runtime/row_plan.h"
 #include "tests/runtime/server_plan.h"
@@ -190,6 +192,58 @@ TEST(PlanLoaderTest, NamesWhatIsWrongWithMessagesBetweenRanks) {
                     next_but_one;
               }),
               HasSubstr("which does not receive them"));
+}
+
+TEST(PlanLoaderTest, NamesWhatIsWrongWithExclusiveExchanges) {
+  using ::testing::HasSubstr;
+  constexpr uint64_t kFeature = uint64_t{1} << plan::FEATURE_EXCLUSIVE;
+  PlanBuilder plan = Trainer(4);
+  plan::Function *step = plan.proto().mutable_functions(0);
+  int at = 0;
+  while (!step->instructions(at).has_communicate()) ++at;
+  plan::Instruction *instruction = step->mutable_instructions(at);
+  plan::Communicate *c = instruction->mutable_communicate();
+  const uint64_t features = plan.proto().required_features();
+  const auto patience = [&]() -> runtime::Time {
+    auto image = runtime::PlanImage::Load(plan.Bytes());
+    EXPECT_TRUE(image.ok()) << image.status();
+    if (!image.ok()) return -1;
+    for (int rank = 1; rank < 4; ++rank)
+      EXPECT_EQ((*(*image)->ForRank(rank))->functions[0].instructions[size_t(at)].communicate.exclusive,
+                (*(*image)->ForRank(0))->functions[0].instructions[size_t(at)].communicate.exclusive);
+    return (*(*image)->ForRank(0))->functions[0].instructions[size_t(at)].communicate.exclusive;
+  };
+  EXPECT_EQ(patience(), 0);
+  c->set_exclusive_ns(1);
+  EXPECT_THAT(LoadError(plan.Bytes()), HasSubstr("an exclusive exchange needs FEATURE_EXCLUSIVE"));
+  plan.proto().set_required_features(features | kFeature);
+  for (uint64_t ns : {0, 1, 5'000'000, 1'000'000'000}) {
+    c->set_exclusive_ns(ns);
+    EXPECT_EQ(patience(), runtime::Time(ns));
+  }
+  for (uint64_t ns : {uint64_t{1'000'000'001}, uint64_t{1} << 63, ~uint64_t{0}}) {
+    c->set_exclusive_ns(ns);
+    EXPECT_THAT(LoadError(plan.Bytes()), HasSubstr(absl::StrCat("exclusive_ns must be at most 1000000000, got: ", ns)));
+  }
+  c->set_exclusive_ns(1);
+  const plan::Communicate exchange = *c;
+  c->clear_phases();
+  EXPECT_THAT(LoadError(plan.Bytes()), HasSubstr("exclusive_ns must be of an exchange"));
+  // An end of messages.
+  *c = exchange;
+  c->set_source_op("send");
+  c->set_other_end(uint32_t(at));
+  EXPECT_THAT(LoadError(plan.Bytes()), HasSubstr("exclusive_ns must be of an exchange"));
+}
+
+TEST(PlanLoaderTest, RefusesExclusiveExchangesByNccl) {
+  const testing::NcclStep step{.instructions = {{.number = 0, .elements = 8}}, .order = {0}};
+  testing::CostPlan plan = step.Plan();
+  EXPECT_EQ(LoadError(plan.plan.Bytes()), "");
+  plan.plan.proto().set_required_features(plan.plan.proto().required_features() | uint64_t{1} << plan::FEATURE_EXCLUSIVE);
+  EXPECT_EQ(LoadError(plan.plan.Bytes()), "");
+  plan.f.proto()->mutable_instructions(0)->mutable_communicate()->set_exclusive_ns(1);
+  EXPECT_THAT(LoadError(plan.plan.Bytes()), ::testing::HasSubstr("exclusive_ns must be of an exchange"));
 }
 
 TEST(PlanLoaderTest, RefusesGroupsThatAreNone) {

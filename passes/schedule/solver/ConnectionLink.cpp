@@ -21,6 +21,11 @@ void ConnectionLink::push(const plan::Urgency &urgency, const Item &item, Time b
   queue.Push(urgency, {item.exchange, item.stage, item.message}, bytes, item, pushes);
 }
 
+void ConnectionLink::hold(const std::optional<plan::Urgency> &least, Time now) {
+  giveBack(now);
+  queue.Hold(least);
+}
+
 void ConnectionLink::ask(Item item, Time now) {
   giveBack(now);
   item.asks = true;
@@ -28,7 +33,7 @@ void ConnectionLink::ask(Item item, Time now) {
 }
 
 bool ConnectionLink::take(Time now) {
-  if ((queue.empty() && asked.empty()) || !isFree(now))
+  if ((queue.idle() && asked.empty()) || !isFree(now))
     return false;
   if (!sends())
     tail = now;

@@ -42,6 +42,8 @@ public:
 
   /// May be sent from now on.
   void push(const plan::Urgency &urgency, const Item &item, Time bytes, Time now);
+  /// Holds back what is less urgent (PacketQueue).
+  void hold(const std::optional<plan::Urgency> &least, Time now);
   /// Asks for it, with the next packet.
   void ask(Item item, Time now);
   /// Visits items of which the socket has taken all since the last time.
@@ -71,7 +73,7 @@ public:
   bool sends() const { return first < wire.size(); }
   /// When there is next something to take, or to deliver. Requires that it sends.
   Time next() const {
-    return queue.empty() && taken.empty() && asked.empty() ? wire[first].end : std::min(wire[first].end, tail - ahead);
+    return queue.idle() && taken.empty() && asked.empty() ? wire[first].end : std::min(wire[first].end, tail - ahead);
   }
   /// visit() of numbers on which what comes depends, steps counted from `step`.
   template <typename Visit>

@@ -227,6 +227,7 @@ std::optional<Schedule> Connections::inSlices(const Schedule &schedule, std::vec
     for (unsigned slice = 0; slice < counts[i]; ++slice) {
       Message &own = result.messages.emplace_back();
       own.priorities = schedule.messages[i].priorities;
+      own.exclusive = schedule.messages[i].exclusive;
       own.pieces = partOf(schedule.messages[i].pieces, slice, counts[i], problem.communications[schedule.messages[i].pieces.front().communication].tail > 0);
       exchanges.push_back(i);
     }

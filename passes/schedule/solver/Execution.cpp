@@ -193,6 +193,8 @@ void Execution::enqueue(uint64_t step, unsigned message, unsigned stage) {
   if (timeline)
     ready[2 * index + step % 2] = current;
   const Stage &own = stagesOf(message)[stage];
+  if (schedule.messages[message].exclusive > 0)
+    beginExclusive(step, message, stage);
   const plan::Urgency urgency{priorities[index], step};
   touch(own.link);
   if (connections[own.link] && sharing.sends[own.link] != Sharing::Sends::rounds)
@@ -225,6 +227,8 @@ void Execution::endMessage(uint64_t step, unsigned message, unsigned stage) {
   unsigned next = stage + 1;
   if (const Sharing::Once *own = onceOf(message); own && next == own->end)
     next = own->behind;
+  if (schedule.messages[message].exclusive > 0)
+    endExclusive(step, message, stage, next);
   if (next == stages.size())
     endPieces(step, message);
   else if (slices.empty() || slices[message] == 1)
@@ -339,7 +343,10 @@ std::vector<int64_t> Execution::state() {
     if (joined[i])
       state.insert(state.end(), {static_cast<int64_t>(i / 3), static_cast<int64_t>((i + 3 - complete % 3) % 3), int64_t{joined[i]}});
   std::vector<Event> sorted = contents(events);
-  std::erase_if(sorted, [](const Event &event) { return event.kind == kLink; }); // of links
+  exclusives.ForEach(current, [&](uint64_t id, Time left) {
+    state.insert(state.end(), {static_cast<int64_t>(id - complete * schedule.messages.size()), left});
+  });
+  std::erase_if(sorted, [](const Event &event) { return event.kind == kLink || event.kind == kHold; }); // of links, exclusive messages
   std::sort(sorted.begin(), sorted.end());
   for (const Event &event : sorted)
     state.insert(state.end(),
@@ -374,6 +381,8 @@ bool Execution::advance() {
       endPiece(event.step, event.index);
     else if (event.kind == kAsked)
       endAsking(event.step, event.index);
+    else if (event.kind == kHold)
+      holdBack();
     else if (event.kind == kLink)
       shared[event.index].events == event.step ? lookAll(event.index) : void();
     else if (event.kind % 2)

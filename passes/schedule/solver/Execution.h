@@ -12,6 +12,7 @@
 #include "passes/schedule/solver/OpStream.h"
 #include "passes/schedule/solver/Timeline.h"
 #include "plan/credit.h"
+#include "plan/exclusive.h"
 #include "plan/packets.h"
 #include "plan/urgency.h"
 
@@ -80,6 +81,7 @@ private:
   static constexpr unsigned kPiece = ~0u;       ///< of events; behind all others of their time
   static constexpr unsigned kLink = kPiece - 1; ///< likewise
   static constexpr unsigned kAsked = kPiece - 2;
+  static constexpr unsigned kHold = kPiece - 3;
 
   /// Lists of indices, by index, in one array.
   class Lists {
@@ -126,7 +128,8 @@ private:
     uint64_t step;
     /// 0: op ends; 1 + 2 stage: message is complete; 2 + 2 stage: its credit is free;
     /// kPiece: a piece has arrived before its message; kLink: of the links of a medium (index), one has sent
-    /// what it is to send before it looks again, where `step` counts these; kAsked: a round (index, into `bytes`) has been asked for.
+    /// what it is to send before it looks again, where `step` counts these; kAsked: a round (index, into `bytes`) has been asked for; kHold: what
+    /// exclusive messages hold back may be another.
     unsigned kind;
     unsigned index;
     auto key() const { return std::tie(time, step, kind, index); }
@@ -228,6 +231,10 @@ private:
   void joinSlices();
   void beginStage(uint64_t step, unsigned message, unsigned stage);
   void endSlice(uint64_t step, unsigned message, unsigned stage, unsigned next);
+  /// Of exclusive messages: the first of its rounds begins, one of them ends, `next` follows.
+  void beginExclusive(uint64_t step, unsigned message, unsigned stage);
+  void endExclusive(uint64_t step, unsigned message, unsigned stage, unsigned next);
+  void holdBack();
   void endPieces(uint64_t step, unsigned message);
 
   int64_t bytesOf(unsigned message, unsigned stage) const {
@@ -251,6 +258,7 @@ private:
   const std::vector<Piece> &piecesOf(unsigned message) const {
     return wholes.empty() || wholes[message].empty() ? schedule.messages[message].pieces : wholes[message];
   }
+  unsigned firstSliceOf(unsigned message) const { return firstSlice.empty() ? message : firstSlice[message]; }
   unsigned exchangeOf(unsigned message) const { return exchanges.empty() ? message : exchanges[message]; }
   /// By piece, how long before its message it arrives; null: all of them with it.
   const std::vector<Time> *leadsIn(unsigned message, unsigned stage) const {
@@ -282,6 +290,9 @@ private:
   std::vector<unsigned> slices;           ///< by message: how many its exchange has; empty: each is one
   std::vector<std::vector<Piece>> wholes; ///< by message, of first slices that stand for all at the end: the pieces of all
   std::vector<unsigned> joined;           ///< by message and stage, and step modulo 3: slices that wait for others there
+  plan::Exclusives exclusives;            ///< by step, and first slice
+  std::vector<unsigned> unfinished;       ///< by first slice, and step modulo 3: of exclusive ones, slices in their rounds
+  std::optional<plan::Urgency> least;     ///< that links were told
   /// By message, if some piece arrives before it: by piece, how long before.
   std::vector<std::vector<Time>> leads;
   Step first; ///< all that any step but the first waits for

@@ -4,6 +4,7 @@
 #include "passes/schedule/solver/Policy.h"
 
 #include "passes/schedule/solver/Coarsen.h"
+#include "passes/schedule/solver/Exclusive.h"
 #include "passes/schedule/solver/Robust.h"
 #include "passes/schedule/solver/baselines/Baselines.h"
 
@@ -122,6 +123,11 @@ Solution runPolicy(const Problem &problem, std::string_view name,
       options.effort = defaultEffort(problem);
     Solution solution = solve(problem, options);
     settle(problem, solution, options.effort * 1000, options.applied);
+    // What is applied becomes other messages yet.
+    if (!options.applied) {
+      solution.schedule = withExclusive(problem, std::move(solution.schedule));
+      solution.evaluation = evaluate(problem, solution.schedule);
+    }
     return solution;
   }
   const Baseline *baseline = findBaseline(name);

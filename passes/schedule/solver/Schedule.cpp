@@ -3,6 +3,8 @@
 
 #include "passes/schedule/solver/Schedule.h"
 
+#include "plan/exclusive.h"
+
 #include <algorithm>
 
 namespace commsched::schedule {
@@ -73,6 +75,8 @@ Error verifyMessage(const Problem &problem, const Message &message,
   for (int64_t priority : message.priorities)
     if (priority < -kMaxPriority || priority > kMaxPriority)
       return name + ": priority is out of range: " + std::to_string(priority);
+  if (message.exclusive < 0 || message.exclusive > plan::kMostPatience)
+    return name + ": exclusive must be 0 to " + std::to_string(plan::kMostPatience) + " ns, got: " + std::to_string(message.exclusive);
   return std::nullopt;
 }
 

@@ -29,6 +29,9 @@ struct Message {
   /// goes first (plan/urgency.h). Natural numbers are positions of the consumer in the order of ops,
   /// those of the next step behind.
   std::vector<int64_t> priorities;
+  /// Exclusive: while it is in its rounds, what is less urgent waits, but for at most so long for one of them; 0: it is not
+  /// (plan/exclusive.h). Of links with connections (Connections.h); on others it makes no difference.
+  Time exclusive = 0;
   bool operator==(const Message &) const = default;
 };
 

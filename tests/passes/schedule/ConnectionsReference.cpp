@@ -433,6 +433,47 @@ private:
     return own.packetBytes ? std::ceil(double(own.aheadBytes) * 1e9 / double(own.bytesPerSecond)) : ahead;
   }
 
+  /// An exclusive message in its rounds; what is less urgent waits until then.
+  struct Exclusive {
+    std::pair<int64_t, unsigned> urgency;
+    double until = 0;
+  };
+  std::vector<Exclusive> exclusives() const {
+    std::vector<Exclusive> result;
+    for (const auto &[name, begun] : passed) {
+      auto [step, first, begin] = name;
+      const Slice &slice = slices[first];
+      const Time patience = schedule.messages[slice.message].exclusive;
+      // Where the first slice stands for all at the beginning of what is rounds.
+      if (patience == 0 || faults.neverExclusive || slice.first != first || begin == slice.legs.size() || !slice.legs[begin].round || (begin > 0 && slice.legs[begin - 1].round))
+        continue;
+      Exclusive own{{slice.legs[begin].priority, step}, begun};
+      unsigned end = begin;
+      for (; end < slice.legs.size() && slice.legs[end].round; ++end)
+        own.urgency.first = std::max(own.urgency.first, slice.legs[end].priority);
+      bool entered = true, over = true;
+      for (unsigned i = first; i < first + slice.count; ++i) {
+        // What is done with the whole message before has been done for the first slice only.
+        entered &= begin == 0 || !slices[i].legs[begin - 1].round || passed.contains({step, i, begin});
+        over &= passed.contains({step, i, end});
+        for (unsigned leg = begin + 1; leg <= end; ++leg)
+          if (auto at = passed.find({step, i, leg}); at != passed.end() && !faults.oncePatient)
+            own.until = std::max(own.until, at->second);
+      }
+      own.until = faults.endlessPatience ? kEndless : own.until + double(patience);
+      if (entered && !over && own.until > now + kSame)
+        result.push_back(own);
+    }
+    return result;
+  }
+  /// Nothing less urgent goes into the packets of a rank; none: all may.
+  std::optional<std::pair<int64_t, unsigned>> least() const {
+    std::optional<std::pair<int64_t, unsigned>> result;
+    for (const Exclusive &own : exclusives())
+      result = std::max(result.value_or(own.urgency), own.urgency);
+    return result;
+  }
+
   /// What goes into a packet next: the most urgent; but what is of no use before all of it is there and has been begun
   /// goes on, unless what is more urgent is shorter than its rest.
   static std::vector<Transfer>::iterator nextPiece(std::vector<Transfer> &queue) {
@@ -454,11 +495,15 @@ private:
     if ((queue.empty() && connection.asked.empty()) || (!connection.wire.empty() && leftOn(connection) > aheadOf(link) + kSame))
       return false;
     const double full = packetOf(link);
+    const auto lowest = connection.ofRank ? least() : std::nullopt;
+    const auto waits = [&] { return lowest && !queue.empty() && *lowest < urgencyOf(*nextPiece(queue)); };
+    if (connection.asked.empty() && waits())
+      return false;
     Packet next;
     next.asked = std::exchange(connection.asked, {});
     double taken = 0;
     std::pair<int64_t, unsigned> urgency{};
-    for (bool first = true; !queue.empty() && taken < full - kSame; first = false) {
+    for (bool first = true; !queue.empty() && !waits() && taken < full - kSame; first = false) {
       auto own = nextPiece(queue);
       const std::pair<int64_t, unsigned> of{std::get<0>(own->order), std::get<1>(own->order)};
       if (first)
@@ -630,6 +675,8 @@ private:
       at(end);
     for (const auto &[piece, time] : pieces)
       at(time);
+    for (const Exclusive &own : exclusives())
+      at(own.until);
     std::map<unsigned, double> rates;
     for (auto &[name, connection] : connections) {
       for (const Transfer &transfer : connection.given) {

@@ -32,6 +32,9 @@ struct ConnectionFaults {
   bool fullPackets = false;        ///< what is less urgent fills them
   bool messagesAlone = false;      ///< likewise: a message is there before the rest of its packet
   bool piecesWithMessage = false;  ///< whatever comes behind them
+  bool neverExclusive = false;     ///< no message
+  bool endlessPatience = false;    ///< with what is less urgent than an exclusive message
+  bool oncePatient = false;        ///< from its first round only, whatever has come
 };
 
 /// When all ops of each of the first `steps` steps are done, in ns; fewer if something waits for ever. Without

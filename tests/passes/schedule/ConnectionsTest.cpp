@@ -4,6 +4,7 @@
 #include "passes/schedule/solver/Connections.h"
 
 #include "passes/schedule/solver/Bound.h"
+#include "passes/schedule/solver/Timeline.h"
 #include "plan/packets.h"
 #include "tests/cases.h"
 #include "tests/passes/schedule/ConnectionsReference.h"
@@ -105,6 +106,29 @@ TEST(ConnectionsTest, UrgentRoundsGoBetweenPackets) {
   problem.communications[0].consumers.clear();
   problem.communications.erase(problem.communications.begin());
   EXPECT_EQ(evaluate(problem, inTurn(problem, {0})).period, 15 + 8);
+}
+
+// By hand, as above. The urgent one begins its four rounds of 2 bytes at 20; exclusive, it is alone until 28, and what is left of the other,
+// 30 and 40 bytes, follows, to 98. With a latency of 3 in each round these take 5 each, in which the link waits, and all ends at 110.
+TEST(ConnectionsTest, ExclusiveRoundsGoAlone) {
+  for (auto [latency, urgent, all] : {std::tuple{0, 28, 98}, {3, 40, 110}}) {
+    Problem problem = aroundRing(10);
+    const int64_t bytes[] = {40, 4};
+    for (unsigned i = 0; i < 2; ++i) {
+      problem.communications[i].bytes = bytes[i];
+      for (Stage &stage : problem.communications[i].stages)
+        stage = {0, bytes[i], 0, i == 1 ? 2 * latency : 0};
+    }
+    Schedule schedule = inTurn(problem, {1, 0});
+    schedule.messages[1].exclusive = 100;
+    EXPECT_EQ(evaluate(problem, schedule).period, all) << latency;
+    Timeline timeline = traceSchedule(problem, schedule, 1, 4);
+    Time there = 0;
+    for (const Timeline::Transfer &transfer : timeline.transfers)
+      if (transfer.message == 1)
+        there = std::max(there, transfer.arrived);
+    EXPECT_EQ(there % all, urgent) << latency; // in its step
+  }
 }
 
 // By hand: a message of two pieces of 20 bytes, four rounds of 20 from 15 on, of which the last one brings the first piece with its first 10
@@ -262,6 +286,9 @@ std::optional<Drawn> draw(uint64_t seed, bool servers) {
   d.schedule = randomSchedule(d.problem, seed, (isLong ? 16 : 1 + static_cast<int64_t>(seed % 4)) * kMany);
   if (tails)
     fuse(d.problem, d.schedule, random);
+  for (Message &message : d.schedule.messages)
+    if (!servers && seed % 2 && random() % 2)
+      message.exclusive = static_cast<Time>(1 + random() % (random() % 2 ? kMany : 4 * kMany));
   for (int64_t &credit : d.schedule.credit)
     credit = random() % 3 ? static_cast<int64_t>(1 + random() % (8 * kMany)) : kNoLimit;
   d.schedule.barrier = false;
@@ -317,7 +344,7 @@ TEST_P(ReferenceOfConnections, TellsFaults) {
   if (GetParam())
     faults.insert(faults.end(), {{.oneConnection = true}, {.pushesOvertaken = true}, {.fullPackets = true}, {.messagesAlone = true}});
   else
-    faults.insert(faults.end(), {{.peersInOrder = true}, {.equalRounds = true}, {.wholeCredit = true}, {.creditUntilThere = true}, {.roundsInOne = true}, {.oneSlice = true}, {.slicesAlone = true}, {.neverAsked = true}, {.neverOnce = true}, {.latencyOfEachRound = true}, {.piecesWithMessage = true}, {.fullPackets = true}, {.messagesAlone = true}});
+    faults.insert(faults.end(), {{.peersInOrder = true}, {.equalRounds = true}, {.wholeCredit = true}, {.creditUntilThere = true}, {.roundsInOne = true}, {.oneSlice = true}, {.slicesAlone = true}, {.neverAsked = true}, {.neverOnce = true}, {.latencyOfEachRound = true}, {.piecesWithMessage = true}, {.fullPackets = true}, {.messagesAlone = true}, {.neverExclusive = true}, {.endlessPatience = true}, {.oncePatient = true}});
   std::vector<unsigned> found(faults.size());
   for (uint64_t seed = 0; seed < 400; ++seed) {
     std::optional<Drawn> d = draw(seed, GetParam());

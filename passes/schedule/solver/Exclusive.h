@@ -1,0 +1,22 @@
+// Part of CommSched, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which messages of a schedule are exclusive.
+
+#ifndef COMMSCHED_PASSES_SCHEDULE_SOLVER_EXCLUSIVE_H
+#define COMMSCHED_PASSES_SCHEDULE_SOLVER_EXCLUSIVE_H
+
+#include "passes/schedule/solver/Schedule.h"
+
+namespace commsched::schedule {
+
+/// The same schedule with its most urgent all-reduces exclusive (plan/exclusive.h), as many of them as make the step shortest, and
+/// of such numbers the least; the same where none makes it shorter. Schedules are judged as `written` makes them; none: as they are.
+///
+/// An urgent tensor waits in each of its rounds for a packet and a socket's bytes of what is less urgent, and a device for the tensor.
+/// If nothing else is sent meanwhile, the link stands still between its rounds, for less than that.
+Schedule withExclusive(const Problem &problem, Schedule schedule, const Applied &written = {});
+
+} // namespace commsched::schedule
+
+#endif // COMMSCHED_PASSES_SCHEDULE_SOLVER_EXCLUSIVE_H
