@@ -265,6 +265,7 @@ void MpiRanks::Close(absl::Duration flush) {
       return;
     }
   }
+  Hold(std::nullopt);
   PollUntil(deadline, [&] { return SendsDone(); });
   Actions actions;
   {

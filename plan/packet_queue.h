@@ -111,11 +111,12 @@ class PacketQueue {
   };
   const Entry &Next() const { return !begun_.empty() && !Overtakes() ? begun_.back() : queue_.front(); }
   Entry &Next() { return const_cast<Entry &>(std::as_const(*this).Next()); }
-  // Whether the first of the queue goes before what was begun last.
+  // Whether the first of the queue goes before what was begun last, which may be held back.
   bool Overtakes() const {
     const Entry &begun = begun_.back();
     return !queue_.empty() && After(begun, queue_.front()) &&
-           OvertakesWhole(queue_.front().bytes, begun.bytes - begun.written);
+           (OvertakesWhole(queue_.front().bytes, begun.bytes - begun.written) ||
+            (least_ && *least_ < begun.urgency && !(*least_ < queue_.front().urgency)));
   }
   static bool After(const Entry &a, const Entry &b) {
     return a.urgency != b.urgency ? a.urgency > b.urgency : b.order < a.order;

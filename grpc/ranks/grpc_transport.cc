@@ -76,7 +76,7 @@ void GrpcTransport::Close(absl::Duration flush) {
     if (closed_) return;
     closing_ = true;
   }
-  Begun();
+  Hold(std::nullopt);
   if (queue_ != nullptr) {
     monitor_.Wait(deadline, [&] {
       return AllLinks([](Link &link) { return link.sends_done(); });

@@ -195,6 +195,8 @@ private:
     };
     schedule::Solution solution = solve(problem, policy, options);
     takeBestAsWritten(problem, solution);
+    if (policy.str() == schedule::kSolver && exclusive)
+      takeBestWithExclusive(problem, solution);
     if (solution.schedule.order == schedule::programOrder(problem.problem))
       return cut(step, cluster, problem, std::move(solution), then);
     StepCommunications moved(step.function());
@@ -220,6 +222,18 @@ private:
         solution.schedule = rival;
         solution.bound = schedule::boundOfOrder(problem.problem, rival.order);
       }
+  }
+
+  static schedule::Applied writtenOf(const StepProblem &problem) {
+    return [&](schedule::Schedule own) { return asWritten(problem, std::move(own)); };
+  }
+
+  /// Of the solver's schedule and of policies that are about as short, in the same order of ops.
+  static void takeBestWithExclusive(const StepProblem &problem, schedule::Solution &solution) {
+    std::vector<schedule::Schedule> schedules = {std::move(solution.schedule)};
+    llvm::copy_if(solution.rivals, std::back_inserter(schedules),
+                  [&](const schedule::Schedule &other) { return other.order == schedules.front().order; });
+    solution.schedule = schedule::shortestWithExclusive(problem.problem, std::move(schedules), writtenOf(problem));
   }
 
   /// The solver takes, of schedules that are about as short, one that is short with other
@@ -299,8 +313,7 @@ private:
     if (policy == schedule::kSolver)
       solution.schedule = pushInTurn(problem, std::move(solution.schedule));
     if (policy == schedule::kSolver && exclusive)
-      solution.schedule = schedule::withExclusive(problem.problem, std::move(solution.schedule),
-                                                  [&](schedule::Schedule own) { return asWritten(problem, std::move(own)); });
+      solution.schedule = schedule::withExclusive(problem.problem, std::move(solution.schedule), writtenOf(problem)).first;
     solution.evaluation =
         schedule::evaluate(problem.problem, asWritten(problem, solution.schedule));
     if (!(solution.evaluation.period < 1e18))

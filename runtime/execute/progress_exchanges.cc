@@ -108,7 +108,7 @@ void ProgressEngine::BeginExchange(const Request &request) {
   if (c.slices > 1 && !c.parts.empty())
     unreleased = std::make_shared<std::vector<uint32_t>>(c.parts.size(), c.slices);
   const uint64_t begun = next_sequence_;
-  if (c.exclusive > 0 && HasRounds(c)) {
+  if (c.exclusive > 0 && transport_ != nullptr && HasRounds(c)) {
     const Time now = ToTime(Clock::now());
     exclusives_.Begin(begun, {c.last_priority(), request.call}, c.exclusive, now);
     HoldBack(now);
@@ -403,7 +403,7 @@ void ProgressEngine::Finish(Active *active) {
   const uint64_t begun = active->begun;
   Forget(active);
   if (!last) return;
-  if (c.exclusive > 0) {
+  if (c.exclusive > 0) {  // nothing changes if it never was
     exclusives_.End(begun);
     HoldBack(ToTime(Clock::now()));
   }

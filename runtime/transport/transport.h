@@ -129,9 +129,10 @@ class Transport {
   // that is not granted yet counts.
   virtual bool overtakes() const { return false; }
 
-  // Holds back what is less urgent than `least` and has not been begun, to all peers, until this is called again; none: nothing.
-  // Of two messages of one priority the one of the earlier step is more urgent. A transport without an order of its own need not:
-  // it is for speed alone, and whoever calls this sees to it that it ends.
+  // Holds back what is less urgent than `least`, to all peers, until this is called again; none: nothing. What has been handed to
+  // the system goes; of a message of which only a part has been, the rest waits. Of two messages of one priority the one of the
+  // earlier step is more urgent. A transport without an order of its own need not: it is for speed alone, and whoever calls this
+  // sees to it that it ends. Close ends it.
   virtual void Hold(const std::optional<plan::Urgency> & /*least*/) {}
 
   // Receives a message of exactly buffer.size() bytes into `buffer`, which

@@ -59,14 +59,16 @@ static std::vector<unsigned> mostUrgentFirst(const Problem &problem, const Sched
   return messages;
 }
 
-Schedule withExclusive(const Problem &problem, Schedule schedule, const Applied &written) {
+std::pair<Schedule, double> withExclusive(const Problem &problem, Schedule schedule, const Applied &written) {
   const std::vector<unsigned> candidates = mostUrgentFirst(problem, schedule);
   if (candidates.empty())
-    return schedule;
+    return {schedule, evaluate(problem, written ? written(schedule) : schedule).period};
   const Connections run(problem);
   const auto periodOf = [&](const Schedule &own) {
     return run.evaluate(written ? written(own) : own).period;
   };
+  for (Message &message : schedule.messages)
+    message.exclusive = 0;
   double shortest = periodOf(schedule);
   Schedule best = schedule;
   unsigned inVain = 0;
@@ -78,6 +80,20 @@ Schedule withExclusive(const Problem &problem, Schedule schedule, const Applied 
       best = schedule;
       inVain = 0;
     }
+  }
+  return {std::move(best), shortest};
+}
+
+Schedule shortestWithExclusive(const Problem &problem, std::vector<Schedule> schedules, const Applied &written) {
+  if (mostUrgentFirst(problem, schedules.front()).empty())
+    return std::move(schedules.front());
+  auto [best, shortest] = withExclusive(problem, std::move(schedules.front()), written);
+  for (size_t i = 1; i < schedules.size(); ++i) {
+    auto [own, period] = withExclusive(problem, std::move(schedules[i]), written);
+    if (period >= shortest * (1 - kLeastGain))
+      continue;
+    shortest = period;
+    best = std::move(own);
   }
   return best;
 }

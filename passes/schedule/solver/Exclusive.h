@@ -8,14 +8,20 @@
 
 #include "passes/schedule/solver/Schedule.h"
 
+#include <utility>
+
 namespace commsched::schedule {
 
 /// The same schedule with its most urgent all-reduces exclusive (plan/exclusive.h), as many of them as make the step shortest, and
 /// of such numbers the least; the same where none makes it shorter. Schedules are judged as `written` makes them; none: as they are.
 ///
 /// An urgent tensor waits in each of its rounds for a packet and a socket's bytes of what is less urgent, and a device for the tensor.
-/// If nothing else is sent meanwhile, the link stands still between its rounds, for less than that.
-Schedule withExclusive(const Problem &problem, Schedule schedule, const Applied &written = {});
+/// If nothing else is sent meanwhile, the link stands still between its rounds, for less than that. With its period.
+std::pair<Schedule, double> withExclusive(const Problem &problem, Schedule schedule, const Applied &written = {});
+
+/// Of these schedules the one that is shortest so, by a ten-thousandth at least if it is not the first: what is short without exclusive
+/// messages need not be the shortest with them.
+Schedule shortestWithExclusive(const Problem &problem, std::vector<Schedule> schedules, const Applied &written = {});
 
 } // namespace commsched::schedule
 
