@@ -40,7 +40,7 @@ void MpiRanks::GiveParts(int to) {
 
 void MpiRanks::Hold(const std::optional<plan::Urgency> &least) {
   MutexLock lock(&mu_);
-  for (int to = 0; to < options_.nodes; ++to) {
+  for (int to = 0; to < int(peers_.size()); ++to) {  // none before Connect
     peers_[to].parts.Hold(least);
     GiveParts(to);
   }

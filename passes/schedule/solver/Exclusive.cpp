@@ -38,11 +38,12 @@ static Time patienceOf(const Problem &problem, const Message &message) {
   int64_t bytes = 0;
   for (const Piece &piece : message.pieces)
     bytes += piece.end - piece.begin;
+  const unsigned rounds = std::max(link.rounds, link.peers);
   // The first round of halving has half of all, one around a ring less.
   const int64_t round = link.rounds > 1 ? stage.bytes / link.rounds : stage.bytes;
   const auto own = static_cast<int64_t>(static_cast<__int128>(round) * bytes / communication.bytes);
   const auto packet = static_cast<int64_t>(plan::PacketBytes(transferTime(link, plan::kLargePacket)));
-  const Time longest = stage.overhead + stage.latency + transferTime(link, own) +
+  const Time longest = (stage.overhead + stage.latency) / rounds + transferTime(link, own) +
                        transferTime(link, packet + static_cast<int64_t>(plan::kSocketBytes));
   const Time patience = std::min(longest, plan::kMostPatience / kTimes) * kTimes;
   return (std::max(kLeastPatience, patience) + kRounded - 1) / kRounded * kRounded;
