@@ -366,6 +366,12 @@ private:
       return "parts must go with all-reduces, not with parameter servers";
     if (parts && algorithm == NcclLink::kName)
       return "parts must go without algorithm=nccl: a call of NCCL is there as a whole";
+    if (!exclusive && policy.getValue() != schedule::kSolver)
+      return "exclusive=false must go with the policy solver, got: " + policy.getValue();
+    if (!exclusive && hasServers)
+      return "exclusive=false must go with all-reduces, not with parameter servers";
+    if (!exclusive && algorithm == NcclLink::kName)
+      return "exclusive=false must go without algorithm=nccl: nothing is exclusive there";
     if (!hasServers && !cutAs.empty())
       return "cut-as must go with parameter servers";
     return "";

@@ -148,6 +148,8 @@ def scheduled(strategy: Strategy, name: str) -> Strategy:
         fields["cut_as"] = cut_as
     if name != "solver" and not (servers and cut_as == "solver"):
         fields.update(effort=None, reorder=None, memory_limit=None)
+    if not servers and name != "solver":
+        fields.update(exclusive=None)
     if not servers and name == "priority":
         fields.update(parts=None, message_bytes=None)
     if first == "fixed-buckets" and not (servers and cut_as == first):

@@ -168,6 +168,10 @@ class AllReduce(Strategy):
             raise FrontEndError("parts must go with a schedule that cuts or fuses tensors, got: schedule='priority'")
         if self.parts and self.nccl:
             raise FrontEndError("parts must go with nccl=False, got: nccl=True")
+        if self.exclusive is False and (self.schedule or "solver") not in ("solver", "tuned"):
+            raise FrontEndError(f"exclusive=False must go with the solver's schedule, got: schedule={self.schedule!r}")
+        if self.exclusive is False and self.nccl:
+            raise FrontEndError("exclusive=False must go with nccl=False, got: nccl=True")
 
     def insertion(self) -> list[str]:
         """Arguments of cs-opt for the pass that puts the communication in, alone."""

@@ -59,6 +59,28 @@ def regression(sizes, shared=False, norms=False, independent=False):
             + "\n".join(line for line in lines if line) + f"\n  return {', '.join(values)} : {types}\n}}\n")
 
 
+def layers(sizes, forward, backward):
+    """Layers of so many parameters each, which take so many nanoseconds."""
+    sample = "tensor<1xi8>"
+    arguments = [f'%w{i}: tensor<{size}xf32> {{cs.param = "p{i}"}}' for i, size in enumerate(sizes)]
+    lines, left = [], "%x"
+    for i, size in enumerate(sizes):
+        lines.append(f'  %h{i} = cs.profiled "forward.{i}" ({left}, %w{i}) cost <flops = 0, bytes = 0, ns = {forward}> : ({sample}, tensor<{size}xf32>) -> {sample}')
+        left = f"%h{i}"
+    for i, size in reversed(list(enumerate(sizes))):
+        w = f"tensor<{size}xf32>"
+        lines += [f'  %g{i}:2 = cs.profiled "backward.{i}" ({left}, %h{i}) cost <flops = 0, bytes = 0, ns = {backward}> : ({sample}, {sample}) -> ({w}, {sample})',
+                  f'  %d{i} = cs.gradient %g{i}#0 of "p{i}" : {w}']
+        left = f"%g{i}#1"
+    for i, size in enumerate(sizes):
+        w = f"tensor<{size}xf32>"
+        lines.append(f'  %u{i} = cs.profiled "update.{i}" elementwise (%w{i}, %d{i}) cost <flops = 0, bytes = 0, ns = 1000> : ({w}, {w}) -> {w}')
+    results = ", ".join(f'tensor<{size}xf32> {{cs.updates = "p{i}"}}' for i, size in enumerate(sizes))
+    values, types = ", ".join(f"%u{i}" for i in range(len(sizes))), ", ".join(f"tensor<{size}xf32>" for size in sizes)
+    return (f'func.func @step({", ".join(arguments)}, %x: {sample} {{cs.batch = "x"}}) -> ({results}) attributes {{cs.step}} {{\n'
+            + "\n".join(lines) + f"\n  return {values} : {types}\n}}\n")
+
+
 GATHERS = """!t = !cs.placed<tensor<4xf32>, device 0>
 !all = !cs.placed<tensor<16xf32>, device 0>
 func.func @step(%a: !t {cs.state = "a"}, %b: !t {cs.state = "b"}) -> (!all {cs.metric = "x"}, !all {cs.metric = "y"}) attributes {cs.step} {
@@ -97,6 +119,8 @@ TEXTS = {
     "norms": ({"norms", "cpu"}, cluster(gb=1, mbit=100000, ns=100), regression([1000000, 2000000], norms=True)),
     "unpaid norms": ({"unpaid norms", "cpu"}, cluster(), regression([2000, 3000], norms=True)),
     "cuda": ({"cuda"}, cluster(kind="cuda"), regression([64, 20000, 300])),
+    # What is wanted first comes last and is small, while the largest is on its way.
+    "urgent": ({"messages"}, cluster(), layers([4096, 250000, 250000, 250000, 1250000], forward=12000000, backward=17000000)),
     "gathers": ({"gathers"}, cluster(), GATHERS),
 }
 MODULES = {name: has for name, (has, _, _) in TEXTS.items()}

@@ -242,7 +242,7 @@ COMBINATIONS = [
     (P, dict(combine=False), "combine"), (A, dict(by_block=True), "by_block"), (A, dict(servers=2), "servers"), (A, dict(cut_as="p3"), "cut_as"),
     (A, dict(bucket_bytes=1), "bucket_bytes"), (A, dict(schedule="fifo", effort=1), "effort"), (A, dict(schedule="fifo", reorder=True), "reorder"),
     (A, dict(memory_limit=1), "memory_limit"), (A, dict(schedule="priority", message_bytes=1), "message_bytes"),
-    (A, dict(staging_bytes=1), "staging_bytes"), (A, dict(parts=True, nccl=True), "parts"), (A, dict(parts=True, schedule="priority"), "parts"),
+    (A, dict(staging_bytes=1), "staging_bytes"), (A, dict(parts=True, nccl=True), "parts"), (A, dict(exclusive=False, schedule="fifo"), "exclusive"), (A, dict(exclusive=False, nccl=True), "exclusive"), (A, dict(parts=True, schedule="priority"), "parts"),
     (commsched.Cluster, dict(nodes=2, machine_ranks=2), "machine_ranks"), (commsched.Replan, {}, "every"), (commsched.Replan, dict(every=5, window=6), "window"),
     (commsched.DataCache, dict(source=[1], disk=1), "folder"), (commsched.DataCache, dict(source=[1], folder="x"), "disk"),
     (commsched.DataCache, dict(source=[1], disk_holds="rest"), "disk_holds"), (commsched.DataCache, dict(source=[1], version=2), "version"),
