@@ -196,7 +196,7 @@ private:
     schedule::Solution solution = solve(problem, policy, options);
     takeBestAsWritten(problem, solution);
     if (policy.str() == schedule::kSolver && exclusive)
-      takeBestWithExclusive(problem, solution);
+      solution.schedule = schedule::shortestWithExclusive(problem.problem, std::move(solution.schedule), solution.rivals, writtenOf(problem));
     if (solution.schedule.order == schedule::programOrder(problem.problem))
       return cut(step, cluster, problem, std::move(solution), then);
     StepCommunications moved(step.function());
@@ -226,14 +226,6 @@ private:
 
   static schedule::Applied writtenOf(const StepProblem &problem) {
     return [&](schedule::Schedule own) { return asWritten(problem, std::move(own)); };
-  }
-
-  /// Of the solver's schedule and of policies that are about as short, in the same order of ops.
-  static void takeBestWithExclusive(const StepProblem &problem, schedule::Solution &solution) {
-    std::vector<schedule::Schedule> schedules = {std::move(solution.schedule)};
-    llvm::copy_if(solution.rivals, std::back_inserter(schedules),
-                  [&](const schedule::Schedule &other) { return other.order == schedules.front().order; });
-    solution.schedule = schedule::shortestWithExclusive(problem.problem, std::move(schedules), writtenOf(problem));
   }
 
   /// The solver takes, of schedules that are about as short, one that is short with other

@@ -85,12 +85,14 @@ std::pair<Schedule, double> withExclusive(const Problem &problem, Schedule sched
   return {std::move(best), shortest};
 }
 
-Schedule shortestWithExclusive(const Problem &problem, std::vector<Schedule> schedules, const Applied &written) {
-  if (mostUrgentFirst(problem, schedules.front()).empty())
-    return std::move(schedules.front());
-  auto [best, shortest] = withExclusive(problem, std::move(schedules.front()), written);
-  for (size_t i = 1; i < schedules.size(); ++i) {
-    auto [own, period] = withExclusive(problem, std::move(schedules[i]), written);
+Schedule shortestWithExclusive(const Problem &problem, Schedule schedule, const std::vector<Schedule> &others, const Applied &written) {
+  if (mostUrgentFirst(problem, schedule).empty())
+    return schedule;
+  auto [best, shortest] = withExclusive(problem, std::move(schedule), written);
+  for (const Schedule &other : others) {
+    if (other.order != best.order)
+      continue;
+    auto [own, period] = withExclusive(problem, other, written);
     if (period >= shortest * (1 - kLeastGain))
       continue;
     shortest = period;

@@ -19,9 +19,9 @@ namespace commsched::schedule {
 /// If nothing else is sent meanwhile, the link stands still between its rounds, for less than that. With its period.
 std::pair<Schedule, double> withExclusive(const Problem &problem, Schedule schedule, const Applied &written = {});
 
-/// Of these schedules the one that is shortest so, by a ten-thousandth at least if it is not the first: what is short without exclusive
-/// messages need not be the shortest with them.
-Schedule shortestWithExclusive(const Problem &problem, std::vector<Schedule> schedules, const Applied &written = {});
+/// Of the schedule and those of `others` with its order of ops the one that is shortest so, by a ten-thousandth at least if it is another:
+/// what is short without exclusive messages need not be the shortest with them.
+Schedule shortestWithExclusive(const Problem &problem, Schedule schedule, const std::vector<Schedule> &others, const Applied &written = {});
 
 } // namespace commsched::schedule
 

@@ -9,7 +9,6 @@
 #include "passes/schedule/solver/baselines/Baselines.h"
 
 #include <algorithm>
-#include <iterator>
 
 namespace commsched::schedule {
 
@@ -126,10 +125,7 @@ Solution runPolicy(const Problem &problem, std::string_view name,
     settle(problem, solution, options.effort * 1000, options.applied);
     // What is applied becomes other messages yet.
     if (!options.applied) {
-      std::vector<Schedule> schedules = {std::move(solution.schedule)};
-      std::copy_if(solution.rivals.begin(), solution.rivals.end(), std::back_inserter(schedules),
-                   [&](const Schedule &rival) { return rival.order == schedules.front().order; });
-      solution.schedule = shortestWithExclusive(problem, std::move(schedules));
+      solution.schedule = shortestWithExclusive(problem, std::move(solution.schedule), solution.rivals);
       solution.evaluation = evaluate(problem, solution.schedule);
     }
     return solution;
