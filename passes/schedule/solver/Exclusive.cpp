@@ -4,6 +4,7 @@
 #include "passes/schedule/solver/Exclusive.h"
 
 #include "passes/schedule/solver/Connections.h"
+#include "passes/schedule/solver/Order.h"
 #include "plan/exclusive.h"
 #include "plan/packets.h"
 
@@ -49,19 +50,32 @@ static Time patienceOf(const Problem &problem, const Message &message) {
   return (std::max(kLeastPatience, patience) + kRounded - 1) / kRounded * kRounded;
 }
 
-static std::vector<unsigned> mostUrgentFirst(const Problem &problem, const Schedule &schedule) {
+/// Messages of all-reduces by rounds, those that are needed first in front.
+static std::vector<unsigned> firstNeededFirst(const Problem &problem, const Schedule &schedule) {
   std::vector<unsigned> messages;
   for (unsigned i = 0; i < schedule.messages.size(); ++i)
     if (halfOf(problem, problem.communications[schedule.messages[i].pieces.front().communication]))
       messages.push_back(i);
-  std::stable_sort(messages.begin(), messages.end(), [&](unsigned a, unsigned b) {
-    return schedule.messages[a].priorities.front() < schedule.messages[b].priorities.front();
-  });
+  if (messages.empty())
+    return messages;
+  const View view(problem, schedule.order);
+  std::vector<int64_t> needed(schedule.messages.size());
+  for (const unsigned i : messages)
+    needed[i] = firstNeed(view, schedule.messages[i]);
+  std::stable_sort(messages.begin(), messages.end(), [&](unsigned a, unsigned b) { return needed[a] < needed[b]; });
   return messages;
 }
 
+/// More urgent than every message of the schedule.
+static int64_t mostUrgent(const Schedule &schedule) {
+  int64_t least = 0;
+  for (const Message &message : schedule.messages)
+    least = std::min(least, *std::min_element(message.priorities.begin(), message.priorities.end()));
+  return least - 1;
+}
+
 std::pair<Schedule, double> withExclusive(const Problem &problem, Schedule schedule, const Applied &written) {
-  const std::vector<unsigned> candidates = mostUrgentFirst(problem, schedule);
+  const std::vector<unsigned> candidates = firstNeededFirst(problem, schedule);
   if (candidates.empty())
     return {schedule, evaluate(problem, written ? written(schedule) : schedule).period};
   const Connections run(problem);
@@ -72,10 +86,15 @@ std::pair<Schedule, double> withExclusive(const Problem &problem, Schedule sched
     message.exclusive = 0;
   double shortest = periodOf(schedule);
   Schedule best = schedule;
+  // Those that are tried are more urgent than all others, and each than the next one.
+  const int64_t first = mostUrgent(schedule) - static_cast<int64_t>(candidates.size());
   unsigned inVain = 0;
   for (size_t count = 1, done = 0; count <= candidates.size() && inVain < kInVain; count += (count + 2) / 3, ++inVain) {
-    for (; done < count; ++done)
-      schedule.messages[candidates[done]].exclusive = patienceOf(problem, schedule.messages[candidates[done]]);
+    for (; done < count; ++done) {
+      Message &message = schedule.messages[candidates[done]];
+      std::fill(message.priorities.begin(), message.priorities.end(), first + static_cast<int64_t>(done));
+      message.exclusive = patienceOf(problem, message);
+    }
     if (const double period = periodOf(schedule); period < shortest * (1 - kLeastGain)) {
       shortest = period;
       best = schedule;
@@ -86,7 +105,7 @@ std::pair<Schedule, double> withExclusive(const Problem &problem, Schedule sched
 }
 
 Schedule shortestWithExclusive(const Problem &problem, Schedule schedule, const std::vector<Schedule> &others, const Applied &written) {
-  if (mostUrgentFirst(problem, schedule).empty())
+  if (firstNeededFirst(problem, schedule).empty())
     return schedule;
   auto [best, shortest] = withExclusive(problem, std::move(schedule), written);
   for (const Schedule &other : others) {

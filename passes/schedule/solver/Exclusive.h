@@ -12,10 +12,10 @@
 
 namespace commsched::schedule {
 
-/// The same schedule with its most urgent all-reduces exclusive (plan/exclusive.h), as many of them as make the step shortest, and
-/// of such numbers the least; the same where none makes it shorter. Schedules are judged as `written` makes them; none: as they are.
+/// The same schedule with the all-reduces that are needed first more urgent than all others, and exclusive (plan/exclusive.h): as many of them as
+/// make the step shortest, and of such numbers the least; the same where none makes it shorter. Schedules are judged as `written` makes them; none: as they are.
 ///
-/// An urgent tensor waits in each of its rounds for a packet and a socket's bytes of what is less urgent, and a device for the tensor.
+/// Whatever else decides what goes first, for those it is the need: an urgent tensor waits in each of its rounds for a packet and a socket's bytes of what is less urgent, and a device for the tensor.
 /// If nothing else is sent meanwhile, the link stands still between its rounds, for less than that. With its period.
 std::pair<Schedule, double> withExclusive(const Problem &problem, Schedule schedule, const Applied &written = {});
 

@@ -139,11 +139,15 @@ static size_t stageCount(const View &view, const Message &message) {
       .stages.size();
 }
 
-void prioritizeByConsumer(const View &view, Message &message) {
+int64_t firstNeed(const View &view, const Message &message) {
   int64_t first = INT64_MAX;
   for (const Piece &piece : message.pieces)
     first = std::min(first, view.needed[piece.communication]);
-  message.priorities.assign(stageCount(view, message), first);
+  return first;
+}
+
+void prioritizeByConsumer(const View &view, Message &message) {
+  message.priorities.assign(stageCount(view, message), firstNeed(view, message));
 }
 
 void prioritizeByRelease(const View &view, Message &message) {

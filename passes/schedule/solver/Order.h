@@ -58,6 +58,9 @@ double hiddenCost(const Problem &problem);
 /// A message of whole communications.
 Message wholeMessage(const View &view, const std::vector<unsigned> &communications);
 
+/// Position of the first op that needs a part of it (View::needed).
+int64_t firstNeed(const View &view, const Message &message);
+
 /// Priorities by the first consumer, in every stage.
 void prioritizeByConsumer(const View &view, Message &message);
 /// Priorities by release, in every stage: first come, first served.
