@@ -35,6 +35,37 @@ def test_the_ratio_is_that_of_the_same_rounds(tmp_path, seed):
     assert found["ms"]["tuned"] == round(1e3 * statistics.median(case.found["times"]["tuned"]), 2)
 
 
+def rounds_of(folder, ours, others):
+    """A case with these times, and another policy that takes 1 second in each round."""
+    case = measured_policies.Case("drawn", folder, math.inf)
+    case.found["times"] = {"tuned": ours, **{name: [1 + 0.1 * number] * len(ours) for number, name in enumerate(measured_policies.OTHERS)}}
+    case.found["times"][measured_policies.OTHERS[0]] = others
+    return case
+
+
+@pytest.mark.parametrize("seed", cases(20))
+def test_one_slow_round_needs_no_others(tmp_path, seed):
+    draw = random.Random(seed)
+    ours, others = ([draw.uniform(0.9995, 1.0005) for _ in range(5)] for _ in range(2))
+    draw.choice([ours, others])[draw.randrange(5)] *= draw.uniform(1, 2)
+    assert not rounds_of(tmp_path, ours, others)._unclear()
+
+
+def test_what_is_clear_is_known(tmp_path):
+    """Ratios that are normally distributed: the median is off by about what it is to be known to, where no more rounds are wanted."""
+    draw = random.Random(7)
+    errors, wanted = [], {0.002: 0, 0.02: 0}
+    for deviation in wanted:
+        for _ in range(300):
+            case = rounds_of(tmp_path, [draw.gauss(1, deviation) for _ in range(5)], [1.0] * 5)
+            if case._unclear():
+                wanted[deviation] += 1
+            else:
+                errors.append(case.best()[1] - 1)
+    assert wanted[0.002] < 30 and wanted[0.02] > 200
+    assert statistics.fmean(error ** 2 for error in errors) ** 0.5 < 2 * measured_policies.UNCLEAR
+
+
 def test_more_rounds_of_those_that_are_near(tmp_path):
     """Where the ratio differs from round to round, and of them only."""
     case = measured_policies.Case("drawn", tmp_path, math.inf)
