@@ -151,7 +151,7 @@ def prediction_errors(folder, rate, rank_counts, steps):
                 link["bits_per_s"] = round(rate * PAYLOAD)  # known, whatever else the machine does meanwhile
             known = folder / "known.json"
             known.write_text(json.dumps(calibration))
-            predicted = simulate(plan.path, "--read-calibration", known, "--link-burst", hosts.BURST_BYTES,
+            predicted = simulate(plan.path, "--read-calibration", known, "--link-burst", hosts.burst_bytes(rate),
                                  "--link-queue-ns", hosts.QUEUE_MS * 10**6)["step_ns"] / 1e9
             floor = 2 * (ranks - 1) / ranks * (MIB << 20) * 8 / (rate * PAYLOAD)
             errors[f"{ranks} ranks, {pieces} messages"] = predicted / measured - 1

@@ -131,6 +131,11 @@ LogicalResult ProblemComputeOp::verify() {
       failed(notNegative(*this, "extra bytes", static_cast<int64_t>(getExtraBytes()))) ||
       failed(areAll<ProblemComputeOp>(*this, "input", getAfter())))
     return failure();
+  if (Attribute value = (*this)->getAttr("cs.avoidable_ns")) {
+    auto avoidable = dyn_cast<IntegerAttr>(value);
+    if (!avoidable || !avoidable.getType().isInteger(64) || avoidable.getInt() < 0 || avoidable.getInt() > static_cast<int64_t>(getNs()))
+      return emitOpError() << "cs.avoidable_ns must be an i64 of 0 to " << getNs() << ", got: " << value;
+  }
   if (auto shared = static_cast<int64_t>(getSharedNs());
       shared < 0 || shared > static_cast<int64_t>(getNs()))
     return emitOpError() << "shared_ns must be 0 to " << static_cast<int64_t>(getNs())
@@ -190,15 +195,15 @@ LogicalResult ProblemCommunicationOp::verify() {
   if (auto tail = static_cast<int64_t>(getTail()); tail < 0 || tail > getStageBytes().back())
     return emitOpError() << "tail must be 0 to " << getStageBytes().back()
                          << " bytes, those of the last link, got: " << tail;
-  if (Attribute value = (*this)->getAttr("cs.avoidable_bytes")) {
-    auto avoidable = dyn_cast<DenseI64ArrayAttr>(value);
-    bool fits = avoidable && static_cast<size_t>(avoidable.size()) == getLinks().size();
-    for (size_t i = 0; fits && i < getLinks().size(); ++i)
-      fits = avoidable[i] >= 0 && avoidable[i] <= getStageBytes()[i];
-    if (!fits)
-      return emitOpError() << "cs.avoidable_bytes must be an array<i64> of 0 to the bytes of each of "
-                           << getLinks().size() << " links, got: " << value;
-  }
+  for (auto [name, what, all] : {std::tuple("cs.avoidable_bytes", "bytes", getStageBytes()), std::tuple("cs.avoidable_update_ns", "update", getUpdateNs())})
+    if (Attribute value = (*this)->getAttr(name)) {
+      auto avoidable = dyn_cast<DenseI64ArrayAttr>(value);
+      bool fits = avoidable && static_cast<size_t>(avoidable.size()) == getLinks().size();
+      for (size_t i = 0; fits && i < getLinks().size(); ++i)
+        fits = avoidable[i] >= 0 && avoidable[i] <= all[i];
+      if (!fits)
+        return emitOpError() << name << " must be an array<i64> of 0 to the " << what << " of each of " << getLinks().size() << " links, got: " << value;
+    }
   for (auto [consumer, next] : llvm::zip_equal(getConsumers(), getNextStep()))
     for (Value producer : getProducers())
       if (!next && !isBefore(producer.getDefiningOp(), consumer.getDefiningOp()))

@@ -112,7 +112,9 @@ def Cs_ProblemCommunicationOp
     carries it occupies the link for `overhead_ns` and its part of `bytes` (those
     of the tensor, if not said), and is there `latency_ns` later, after its part of
     `update_ns`: what a server does with all of the tensor. What is `avoidable` of overhead or latency, a
-    message may not cost in a run, as where a busy link hides it: bounds do not count it.
+    message may not cost in a run, as where a busy link hides it: bounds do not count it. Neither do they count
+    `cs.avoidable_bytes` and `cs.avoidable_update_ns`, arrays with what a run may not have of the bytes and the update
+    of each link, nor `cs.avoidable_ns` of the time of a cs.problem.compute.
 
     Communications of one `kind` may share messages; they have links, overheads,
     latencies and the connection in common. `indivisible`: only sent as a whole. `tail`: so many bytes of

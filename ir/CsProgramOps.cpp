@@ -69,7 +69,7 @@ std::string ClusterOp::whatBoundsAssume() {
   llvm::raw_string_ostream os(text);
   os << "this order of fragments but for deferred ones, " << getInter().getMbitPerS() << " mbit/s, of a message no less than "
      << leastOverhead() << " ns of its link beside the bytes and " << leastLatency()
-     << " ns on the way, fragments that take what is said of them alone";
+     << " ns on the way, fragments that take what is said of them alone, measured ones no less than the least that was measured";
   if (getSlowdownPercent() != 0)
     os << " and, while links are busy, " << getSlowdownPercent() << " percent more in all";
   return text;

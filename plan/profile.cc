@@ -28,6 +28,7 @@ ProfiledFragment ReadFragment(JsonFile *file, const Object &entry, const std::st
   fragment.device = file->Number(entry, "device", where, 0, kMostIndex);
   file->Number(entry, "count", where, 1, kMostFileCount);
   fragment.median_ns = file->Number(entry, "median_ns", where, 0, kMostFileNs);
+  fragment.least_ns = JsonFile::Has(entry, "min_ns") ? file->Number(entry, "min_ns", where, 0, kMostFileNs) : fragment.median_ns;
   if (file->Number(entry, "quiet_count", where, 0, kMostFileCount) >= kEnoughQuiet)
     fragment.quiet_ns = file->Number(entry, "quiet_median_ns", where, 0, kMostFileNs);
   return fragment;

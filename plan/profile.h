@@ -17,7 +17,7 @@ struct ProfiledFragment {
   std::string function, label;
   bool copy = false;  // no fragment
   int64_t device = 0;
-  int64_t median_ns = 0;
+  int64_t median_ns = 0, least_ns = 0;
   // While nothing was communicated, if there was enough of that.
   std::optional<int64_t> quiet_ns;
 };

@@ -36,7 +36,7 @@ import sys
 import time
 
 SKIPPED = 77  # the exit status that test drivers take for 'skipped'
-BURST_BYTES = 256 * 1024  # enough for one offloaded packet
+BURST_BYTES = 128 * 1024  # enough for one offloaded packet; what a link stores in a pause
 BURST_MS = 2  # that the shaper may be late, when others have the processors
 NOTSENT_BYTES = 128 * 1024  # that TCP takes beyond what is on the way, so that what is urgent need not wait
 QUEUE_MS = 20  # longest time in the queue of a link
@@ -57,6 +57,11 @@ def bits_per_second(text):
     if not 10**4 <= rate <= 10**12:
         raise NetworkError(f"rate must be such as 1gbit or 250mbit, of 10kbit to 1000gbit, got: {text!r}")
     return rate
+
+
+def burst_bytes(rate):
+    """That a link of so many bits per second sends at once after a pause."""
+    return max(BURST_BYTES, rate // 8 * BURST_MS // 1000)
 
 
 def both_ways(rate):
@@ -239,7 +244,7 @@ class Network:
         for (namespace, device), before, after in zip(ends, old, new):
             if after:
                 _run("tc", "-n", namespace, "qdisc", "replace", "dev", device, "root", "tbf", "rate", f"{after}bit",
-                     "burst", str(max(BURST_BYTES, after // 8 * BURST_MS // 1000)), "latency", f"{QUEUE_MS}ms")
+                     "burst", str(burst_bytes(after)), "latency", f"{QUEUE_MS}ms")
             elif before and (namespace, device) in self._shaped:
                 _run("tc", "-n", namespace, "qdisc", "delete", "dev", device, "root")
             (self._shaped.add if after else self._shaped.discard)((namespace, device))

@@ -17,8 +17,8 @@ using namespace commsched;
 static constexpr llvm::StringLiteral kStepsApart("cs.steps_apart");
 /// Unit attributes of a link: schedule::Link::creditUntilSent and byConnection.
 static constexpr llvm::StringLiteral kCreditUntilSent("cs.credit_until_sent"), kByConnection("cs.by_connection");
-/// Of a communication: schedule::Stage::avoidableBytes, where that is not 0.
-static constexpr llvm::StringLiteral kAvoidableBytes("cs.avoidable_bytes");
+/// Of a communication, by stage: schedule::Stage::avoidableBytes and avoidableUpdate, where that is not 0; of compute: schedule::Op::avoidable.
+static constexpr llvm::StringLiteral kAvoidableBytes("cs.avoidable_bytes"), kAvoidableUpdate("cs.avoidable_update_ns"), kAvoidable("cs.avoidable_ns");
 /// Integers: schedule::Link::packetBytes, aheadBytes, peers, onceBytes and rounds.
 static constexpr llvm::StringLiteral kPacketBytes("cs.packet_bytes"), kAheadBytes("cs.ahead_bytes"),
     kPeers("cs.peers"), kOnceBytes("cs.once_bytes"), kRounds("cs.rounds");
@@ -85,14 +85,15 @@ FailureOr<schedule::Communication> readCommunication(cs::ProblemCommunicationOp 
                        op.getAvoidableLatencyNs(), op.getUpdateNs()))
     communication.stages.push_back(
         {parts.indexOf(link), bytes, overhead, latency, update, less, earlier});
-  if (Attribute value = op->getAttr(kAvoidableBytes)) {
-    auto avoidable = dyn_cast<DenseI64ArrayAttr>(value);
-    if (!avoidable || static_cast<size_t>(avoidable.size()) != communication.stages.size())
-      return op.emitOpError() << kAvoidableBytes << " must be an array of i64, one for each of "
-                              << communication.stages.size() << " stages, got: " << value;
-    for (auto [stage, bytes] : llvm::zip_equal(communication.stages, avoidable.asArrayRef()))
-      stage.avoidableBytes = bytes;
-  }
+  for (auto [name, of] : {std::pair(kAvoidableBytes, &schedule::Stage::avoidableBytes), std::pair(kAvoidableUpdate, &schedule::Stage::avoidableUpdate)})
+    if (Attribute value = op->getAttr(name)) {
+      auto avoidable = dyn_cast<DenseI64ArrayAttr>(value);
+      if (!avoidable || static_cast<size_t>(avoidable.size()) != communication.stages.size())
+        return op.emitOpError() << name << " must be an array of i64, one for each of "
+                                << communication.stages.size() << " stages, got: " << value;
+      for (auto [stage, number] : llvm::zip_equal(communication.stages, avoidable.asArrayRef()))
+        stage.*of = number;
+    }
   communication.divisible = !op.getIndivisible();
   communication.kind = static_cast<unsigned>(op.getKind());
   communication.tail = static_cast<int64_t>(op.getTail());
@@ -106,7 +107,7 @@ writeCommunication(OpBuilder &builder, Location location,
                    llvm::ArrayRef<Value> links, llvm::ArrayRef<Value> computes) {
   llvm::SmallVector<Value> producers, consumers, through;
   llvm::SmallVector<bool> nextStep;
-  llvm::SmallVector<int64_t> bytes, overheads, latencies, less, earlier, updates, fewer;
+  llvm::SmallVector<int64_t> bytes, overheads, latencies, less, earlier, updates, fewer, sooner;
   for (unsigned producer : communication.producers)
     producers.push_back(computes[producer]);
   for (const schedule::Consumer &consumer : communication.consumers) {
@@ -121,6 +122,7 @@ writeCommunication(OpBuilder &builder, Location location,
     less.push_back(stage.avoidableOverhead);
     earlier.push_back(stage.avoidableLatency);
     fewer.push_back(stage.avoidableBytes);
+    sooner.push_back(stage.avoidableUpdate);
     updates.push_back(stage.update);
   }
   auto op = cs::ProblemCommunicationOp::create(
@@ -135,8 +137,9 @@ writeCommunication(OpBuilder &builder, Location location,
       communication.divisible ? UnitAttr() : builder.getUnitAttr(),
       builder.getI64IntegerAttr(communication.tail),
       builder.getI64IntegerAttr(communication.connection));
-  if (llvm::any_of(fewer, [](int64_t bytes) { return bytes != 0; }))
-    op->setAttr(kAvoidableBytes, builder.getDenseI64ArrayAttr(fewer));
+  for (auto [name, numbers] : {std::pair(kAvoidableBytes, &fewer), std::pair(kAvoidableUpdate, &sooner)})
+    if (llvm::any_of(*numbers, [](int64_t number) { return number != 0; }))
+      op->setAttr(name, builder.getDenseI64ArrayAttr(*numbers));
   return op;
 }
 
@@ -194,6 +197,9 @@ FailureOr<schedule::Problem> commsched::readProblem(cs::ProblemOp op) {
                            static_cast<int64_t>(compute.getExtraBytes()),
                            static_cast<schedule::Time>(compute.getSharedNs()),
                            compute.getDeferred()});
+  for (auto [compute, to] : llvm::zip_equal(parts.computes, problem.ops))
+    if (failed(readNumber(compute, kAvoidable, to.avoidable)))
+      return failure();
   for (cs::ProblemCommunicationOp part : parts.communications) {
     FailureOr<schedule::Communication> communication = readCommunication(part, parts);
     if (failed(communication))
@@ -249,6 +255,8 @@ cs::ProblemOp commsched::writeProblem(OpBuilder &builder, Location location,
         builder.getI64IntegerAttr(compute.stream),
         builder.getI64IntegerAttr(compute.extraBytes),
         compute.deferred ? builder.getUnitAttr() : UnitAttr()));
+    if (compute.avoidable)
+      computes.back().getDefiningOp()->setAttr(kAvoidable, builder.getI64IntegerAttr(compute.avoidable));
   }
   writeCommunications(builder, location, problem, links, computes);
   return op;

@@ -39,11 +39,13 @@ static MeasuredProcess merge(const plan::ProfiledProcess &process, StringRef fil
     if (each.copy)
       continue;
     // 0 would say that it is not measured.
-    MeasuredProcess::Fragment fragment{std::max<int64_t>(1, each.median_ns), 0};
+    MeasuredProcess::Fragment fragment{std::max<int64_t>(1, each.median_ns), 0, each.least_ns};
     if (each.quiet_ns)
       fragment.quiet = std::max<int64_t>(1, *each.quiet_ns);
     // Several functions of a server may repeat what they all need.
-    auto &known = merged.fragments[{process.of_server() ? "" : each.function, each.label, each.device}];
+    auto [entry, isNew] = merged.fragments.try_emplace({process.of_server() ? "" : each.function, each.label, each.device}, fragment);
+    MeasuredProcess::Fragment &known = entry->second;
+    known.least = std::min(known.least, fragment.least);
     known.median = std::max(known.median, fragment.median);
     known.quiet = std::max(known.quiet, fragment.quiet);
   }

@@ -39,6 +39,7 @@ struct MeasuredProcess {
   struct Fragment {
     int64_t median = 0; ///< ns
     int64_t quiet = 0;  ///< while nothing was communicated; 0: too seldom
+    int64_t least = 0;  ///< of all
   };
   /// By function, label and device. Of a server, whose functions are parts of one,
   /// the function is empty.

@@ -96,6 +96,7 @@ void ProblemBuilder::addFragment(cs::FragmentOp fragment) {
   op.name = fragment.getLabel().str();
   op.stream = streamOf.at(static_cast<unsigned>(fragment.getDevice()));
   op.duration = costs.durationOf(fragment);
+  op.avoidable = costs.avoidableOf(fragment);
   op.deferred = fragment.getDeferred();
   for (Value output : fragment.getOutputs())
     op.extraBytes += StepCosts::bytesOf(output);

@@ -13,6 +13,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Remarks.h"
 #include "passes/schedule/CostFiles.h"
+#include "passes/support/LeastTime.h"
 
 namespace commsched {
 #define GEN_PASS_DEF_READCOSTS
@@ -283,6 +284,7 @@ LogicalResult CostReader::readFragments(ArrayRef<std::string> files) {
     return failure();
   const MeasuredProcess *first = nullptr;
   std::map<Key, std::vector<int64_t>> costs;
+  std::map<Key, int64_t> least; // of all ranks
   for (const MeasuredProcess &process : *processes) {
     if (failed(checkKnown(process)))
       return failure();
@@ -291,14 +293,18 @@ LogicalResult CostReader::readFragments(ArrayRef<std::string> files) {
         return failure();
       first = first ? first : &process;
     }
-    std::map<Key, int64_t> own; // parts of a block together
+    std::map<Key, std::pair<int64_t, int64_t>> own; // and the least; parts of a block together
     for (const auto &[measured, cost] : process.fragments) {
-      int64_t &sum = own[keyOf(process, measured)];
-      if (llvm::AddOverflow(sum, knowsSlowdown && cost.quiet ? cost.quiet : cost.median, sum))
-        sum = std::numeric_limits<int64_t>::max();
+      auto &[sum, leastOwn] = own[keyOf(process, measured)];
+      for (auto [to, ns] : {std::pair(&sum, knowsSlowdown && cost.quiet ? cost.quiet : cost.median), std::pair(&leastOwn, cost.least)})
+        if (llvm::AddOverflow(*to, ns, *to))
+          *to = std::numeric_limits<int64_t>::max();
     }
-    for (const auto &[key, ns] : own)
-      costs[key].push_back(ns);
+    for (const auto &[key, ns] : own) {
+      costs[key].push_back(ns.first);
+      int64_t &known = least.try_emplace(key, ns.second).first->second;
+      known = std::min(known, ns.second);
+    }
   }
   MLIRContext *context = module.getContext();
   for (cs::FragmentOp fragment : order) {
@@ -318,6 +324,7 @@ LogicalResult CostReader::readFragments(ArrayRef<std::string> files) {
     cs::CostAttr old = fragment.getCostAttr();
     fragment.setCostAttr(cs::CostAttr::get(context, old ? old.getFlops() : 0,
                                            old ? old.getBytes() : 0, ns));
+    setLeastNs(fragment, least.at(measured->first), ns);
     remarkOn(fragment, "measured", /*missed=*/false, [&](auto &os) {
       os << "\"" << fragment.getLabel() << "\": " << ns << " ns, median of "
          << measured->second.size();

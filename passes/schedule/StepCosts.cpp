@@ -5,6 +5,7 @@
 
 #include "ir/CsSparseOps.h"
 #include "passes/lower/ExchangeAlgorithms.h"
+#include "passes/support/LeastTime.h"
 #include "passes/support/LinkCosts.h"
 #include "passes/support/Module.h"
 #include "plan/packets.h"
@@ -118,6 +119,11 @@ Time StepCosts::durationOf(cs::FragmentOp fragment) const {
               : 0;
 }
 
+Time StepCosts::avoidableOf(cs::FragmentOp fragment) const {
+  const Time duration = durationOf(fragment);
+  return duration - leastNsOf(fragment, duration);
+}
+
 int64_t StepCosts::widthOf(Value value) {
   RankedTensorType type = cast<cs::PlacedType>(value.getType()).getTensor();
   return (type.getElementTypeBitWidth() + 7) / 8; // a bit takes a byte
@@ -226,22 +232,22 @@ std::vector<Stage> StepCosts::rowsOf(Operation *op, schedule::Problem &problem) 
                   {bytesOf(send.getIds()) + bytesOf(send.getValues()), 1})};
 }
 
-Time StepCosts::updateTimeOf(Operation *pull) const {
+void StepCosts::setUpdate(Stage &stage, Operation *pull) const {
   auto recv = cast<cs::RecvOp>(pull);
   cs::PublishOp publish = step.publishOf(recv);
   if (!publish)
-    return 0;
+    return;
   Value value = publish.getValue();
   SmallVector<Value> made = {value};
   if (auto pack = value.getDefiningOp<cs::PackOp>())
     made = llvm::to_vector(pack.getPieces());
   llvm::SmallDenseSet<Operation *> updates;
-  Time time = 0;
   for (Value piece : made)
     if (auto update = piece.getDefiningOp<cs::FragmentOp>();
-        update && updates.insert(update).second)
-      time += durationOf(update);
-  return time;
+        update && updates.insert(update).second) {
+      stage.update += durationOf(update);
+      stage.avoidableUpdate += avoidableOf(update);
+    }
 }
 
 int64_t StepCosts::mostBytesToFuse() const {
@@ -264,13 +270,13 @@ std::vector<Stage> StepCosts::stagesOf(Operation *op, Operation *pull,
     return rowsOf(op, problem);
   if (isa<cs::RecvOp>(op)) {
     Stage stage = messageTo(op, /*up=*/false, problem);
-    stage.update = updateTimeOf(op);
+    setUpdate(stage, op);
     return {stage};
   }
   if (isa<cs::SendOp>(op)) {
     std::vector<Stage> stages = {messageTo(op, /*up=*/true, problem)};
     if (pull) {
-      stages.front().update = updateTimeOf(pull);
+      setUpdate(stages.front(), pull);
       stages.push_back(messageTo(pull, /*up=*/false, problem));
     }
     return stages;
@@ -333,5 +339,7 @@ void StepCosts::slowDown(schedule::Problem &problem) const {
                                          (1 + slowdown));
     op.shared = static_cast<Time>(static_cast<double>(op.duration) * lost);
     op.duration += op.shared;
+    // Less compute loses less.
+    op.avoidable += static_cast<Time>(std::ceil(static_cast<double>(op.avoidable) * lost));
   }
 }

@@ -19,6 +19,8 @@ public:
 
   /// While nothing is communicated.
   schedule::Time durationOf(cs::FragmentOp fragment) const;
+  /// Of that, what it has done without when it was measured.
+  schedule::Time avoidableOf(cs::FragmentOp fragment) const;
   static int64_t widthOf(mlir::Value value); ///< bytes of an element
   static int64_t bytesOf(mlir::Value value);
 
@@ -40,8 +42,8 @@ public:
   /// message that is saved. Nothing, where messages take next to no time.
   int64_t mostBytesToFuse() const;
 
-  /// What the server takes to make what a pull brings.
-  schedule::Time updateTimeOf(mlir::Operation *pull) const;
+  /// The stage has what the server takes to make what a pull brings.
+  void setUpdate(schedule::Stage &stage, mlir::Operation *pull) const;
 
   /// Makes ops longer by what compute loses to communication.
   void slowDown(schedule::Problem &problem) const;

@@ -3,6 +3,7 @@
 
 #include "passes/support/RowFragment.h"
 
+#include "passes/support/LeastTime.h"
 #include "passes/support/RowWise.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -171,6 +172,9 @@ cs::FragmentOp commsched::cutFragment(OpBuilder &builder, cs::FragmentOp fragmen
   auto result = cs::FragmentOp::create(builder, fragment.getLoc(), types, label,
                                        fragment.getDevice(), inputs, cost,
                                        fragment.getDeferred());
+  if (const int64_t ns = fragment.getCostAttr() ? fragment.getCostAttr().getNs() : 0; leastNsOf(fragment, ns) < ns)
+    setLeastNs(result, static_cast<int64_t>(static_cast<__int128>(leastNsOf(fragment, ns)) * (end - begin) / *rowsOf(tensorOf(fragment.getOutputs()[0]))),
+               cost.getNs());
   if (fragment.hasBody())
     BodyCutter(fragment, result, begin, end, isCut);
   else

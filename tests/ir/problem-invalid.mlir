@@ -222,6 +222,22 @@ cs.problem @avoidable_bytes {
 
 // -----
 
+cs.problem @avoidable_update {
+  %l = cs.problem.link "l" bytes_per_second 1
+  %a = cs.problem.compute "a" ns 1
+  // expected-error @below {{cs.avoidable_update_ns must be an array<i64> of 0 to the update of each of 1 links, got: array<i64: 8>}}
+  %v = cs.problem.communication "v" bytes 1 from (%a) through (%l update_ns 7) {cs.avoidable_update_ns = array<i64: 8>}
+}
+
+// -----
+
+cs.problem @avoidable_compute {
+  // expected-error @below {{cs.avoidable_ns must be an i64 of 0 to 7, got: 8 : i64}}
+  %a = cs.problem.compute "a" ns 7 {cs.avoidable_ns = 8 : i64}
+}
+
+// -----
+
 cs.problem @shared {
   // expected-error @below {{shared_ns must be 0 to 3, got: 4}}
   %a = cs.problem.compute "a" ns 3 shared_ns 4

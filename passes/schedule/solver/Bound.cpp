@@ -22,12 +22,12 @@ std::string nameOf(const std::string &name, const char *what, size_t index) {
   return name.empty() ? std::string(what) + " " + std::to_string(index) : name;
 }
 
-/// What no schedule can do without: of messages what is not avoidable, of ops what they
+/// What no schedule can do without: of messages what is not avoidable, of ops the least that they
 /// take alone.
 Problem least(Problem problem) {
   for (Op &op : problem.ops) {
-    op.duration -= op.shared;
-    op.shared = 0;
+    op.duration = std::max<Time>(0, op.duration - op.shared - op.avoidable);
+    op.shared = op.avoidable = 0;
   }
   for (Communication &communication : problem.communications)
     for (Stage &stage : communication.stages) {
@@ -44,7 +44,7 @@ Bound boundOfTotals(const Problem &problem) {
   Bound bound;
   std::vector<Time> compute(problem.streams);
   for (const Op &op : problem.ops)
-    compute[op.stream] += op.duration;
+    compute[op.stream] += op.duration - op.avoidable;
   for (size_t i = 0; i < compute.size(); ++i)
     raise(bound, static_cast<double>(compute[i]),
           problem.streams == 1 ? "compute" : "compute of stream " + std::to_string(i));
@@ -216,12 +216,12 @@ private:
 Problem asGiven(Problem problem) {
   problem.stepsApart.reset();
   for (Op &op : problem.ops) {
-    op.shared = 0;
+    op.shared = op.avoidable = 0;
     op.deferred = false;
   }
   for (Communication &communication : problem.communications)
     for (Stage &stage : communication.stages)
-      stage.avoidableOverhead = stage.avoidableLatency = stage.avoidableBytes = 0;
+      stage.avoidableOverhead = stage.avoidableLatency = stage.avoidableBytes = stage.avoidableUpdate = 0;
   return problem;
 }
 

@@ -48,6 +48,8 @@ Error checkOps(const Problem &problem, Time &total) {
                ", which does not come before it";
     if (op.shared < 0 || op.shared > op.duration)
       return name + ": what it shares must be 0 to its duration";
+    if (op.avoidable < 0 || op.avoidable > op.duration)
+      return name + ": what is avoidable must be 0 to its duration";
     if (op.duration > kMaxStepTime - total)
       return name + ": the step takes too long to be counted in nanoseconds";
     total += op.duration;
@@ -68,8 +70,9 @@ Error checkStages(const Problem &problem, const Communication &communication,
       return name + ": bytes, overhead, latency and update of a stage must not be negative";
     if (stage.avoidableOverhead < 0 || stage.avoidableOverhead > stage.overhead ||
         stage.avoidableLatency < 0 || stage.avoidableLatency > stage.latency ||
-        stage.avoidableBytes < 0 || stage.avoidableBytes > stage.bytes)
-      return name + ": what is avoidable must be 0 to the overhead, latency or bytes that it is of";
+        stage.avoidableBytes < 0 || stage.avoidableBytes > stage.bytes ||
+        stage.avoidableUpdate < 0 || stage.avoidableUpdate > stage.update)
+      return name + ": what is avoidable must be 0 to the overhead, latency, bytes or update that it is of";
     if (stage.bytes > kMaxStepBytes - bytes)
       return name + ": links carry more bytes in a step than can be counted";
     bytes += stage.bytes;
@@ -160,12 +163,12 @@ Problem withLeastUpdates(Problem problem) {
       known->second.assign(communication.stages.size(), INT64_MAX);
     for (size_t i = 0; i < communication.stages.size(); ++i)
       known->second[i] = std::min(
-          known->second[i], communication.divisible ? 0 : communication.stages[i].update);
+          known->second[i], communication.divisible ? 0 : communication.stages[i].update - communication.stages[i].avoidableUpdate);
   }
   for (Communication &communication : problem.communications)
     for (size_t i = 0; i < communication.stages.size(); ++i) {
       communication.stages[i].latency += least[communication.kind][i];
-      communication.stages[i].update = 0;
+      communication.stages[i].update = communication.stages[i].avoidableUpdate = 0;
     }
   return problem;
 }

@@ -61,6 +61,9 @@ struct Op {
   /// A run may do it at any moment between what it waits for and what waits for it. Schedules are
   /// judged with it where the order has it, the bound of an order holds wherever it is.
   bool deferred = false;
+  /// Of its duration, what a run may not take, as where it was shorter when it was measured. Schedules are judged with all of
+  /// it, bounds with none.
+  Time avoidable = 0;
   bool operator==(const Op &) const = default;
 };
 
@@ -79,6 +82,8 @@ struct Stage {
   Time avoidableOverhead = 0, avoidableLatency = 0;
   /// And of the bytes, what another node carries instead of the one that is waited for.
   int64_t avoidableBytes = 0;
+  /// And of the update.
+  Time avoidableUpdate = 0;
   bool operator==(const Stage &) const = default;
 };
 

@@ -18,7 +18,7 @@
 namespace commsched::schedule {
 namespace {
 
-/// The problem with parts of what its messages cost avoidable, and of what its ops take shared.
+/// The problem with parts of what its messages cost avoidable, and of what its ops take shared, or avoidable too.
 Problem withAvoidable(Problem problem, std::mt19937 &random, bool allOverhead) {
   std::map<std::pair<unsigned, size_t>, std::pair<unsigned, unsigned>> drawn; // alike in a kind
   for (Communication &communication : problem.communications)
@@ -32,10 +32,14 @@ Problem withAvoidable(Problem problem, std::mt19937 &random, bool allOverhead) {
       stage.avoidableLatency = known->second.second % (stage.latency + 1);
       if (!allOverhead)
         stage.avoidableBytes = static_cast<int64_t>(random() % (static_cast<uint64_t>(stage.bytes) + 1));
+      stage.avoidableUpdate = static_cast<Time>(random() % (static_cast<uint64_t>(stage.update) + 1));
     }
   for (Op &op : problem.ops)
-    if (op.duration > 0)
+    if (op.duration > 0) {
       op.shared = random() % op.duration;
+      if (random() % 2)
+        op.avoidable = random() % (op.duration - op.shared + 1);
+    }
   return problem;
 }
 
@@ -46,8 +50,8 @@ Problem inARun(Problem problem, std::mt19937 &random, bool allOverhead) {
   std::vector<Time> shared(problem.streams);
   for (Op &op : problem.ops) {
     shared[op.stream] += op.shared;
-    op.duration -= op.shared;
-    op.shared = 0;
+    op.duration -= op.shared + static_cast<Time>(random() % (static_cast<uint64_t>(op.avoidable) + 1));
+    op.shared = op.avoidable = 0;
   }
   for (unsigned stream = 0; stream < problem.streams; ++stream) {
     std::vector<Op *> ops;
@@ -70,7 +74,8 @@ Problem inARun(Problem problem, std::mt19937 &random, bool allOverhead) {
                                     : known->second.first % (stage.avoidableOverhead + 1);
       stage.latency -= known->second.second % (stage.avoidableLatency + 1);
       stage.bytes -= static_cast<int64_t>(random() % (static_cast<uint64_t>(stage.avoidableBytes) + 1));
-      stage.avoidableOverhead = stage.avoidableLatency = stage.avoidableBytes = 0;
+      stage.update -= static_cast<Time>(random() % (static_cast<uint64_t>(stage.avoidableUpdate) + 1));
+      stage.avoidableOverhead = stage.avoidableLatency = stage.avoidableBytes = stage.avoidableUpdate = 0;
     }
   return problem;
 }
@@ -117,7 +122,7 @@ std::pair<double, double> leastOfNodesApart(const Problem &problem, int64_t step
   for (unsigned stream = 0; stream < problem.streams; ++stream) {
     Time sum = 0;
     for (const Op &op : problem.ops)
-      sum += op.stream == stream ? op.duration - op.shared : 0;
+      sum += op.stream == stream ? op.duration - op.shared - op.avoidable : 0;
     most = std::max(most, static_cast<double>(sum));
   }
   for (unsigned link = 0; link < problem.links.size(); ++link) {
@@ -142,12 +147,13 @@ std::pair<double, double> leastOfNodesApart(const Problem &problem, int64_t step
 /// The same problem of which all that is avoidable, or shared, is gone.
 Problem withNothingAvoidable(Problem problem) {
   for (Op &op : problem.ops)
-    op.duration -= std::exchange(op.shared, 0);
+    op.duration -= std::exchange(op.shared, 0) + std::exchange(op.avoidable, 0);
   for (Communication &communication : problem.communications)
     for (Stage &stage : communication.stages) {
       stage.overhead -= std::exchange(stage.avoidableOverhead, 0);
       stage.latency -= std::exchange(stage.avoidableLatency, 0);
       stage.bytes -= std::exchange(stage.avoidableBytes, 0);
+      stage.update -= std::exchange(stage.avoidableUpdate, 0);
     }
   return problem;
 }
@@ -162,6 +168,7 @@ TEST(BoundOfRunsTest, IsNeverAboveASchedule) {
                                                          .links = 1 + seed / 2 % 3,
                                                          .maxLatency = 5,
                                                          .maxOverhead = 4,
+                                                         .maxUpdate = 6 * Time(seed % 2),
                                                          .maxBytes = 20,
                                                          .maxCommunications = 6,
                                                          .maxOps = 8}),
@@ -172,9 +179,14 @@ TEST(BoundOfRunsTest, IsNeverAboveASchedule) {
     ASSERT_GE(bound, leastOfNodesApart(problem, 1).first - kRounding) << "seed " << seed;
     std::vector<Time> compute(problem.streams); // which loses what is shared, wherever
     for (const Op &op : problem.ops)
-      compute[op.stream] += op.duration;
+      compute[op.stream] += op.duration - op.avoidable;
     const auto busiest = static_cast<double>(*std::max_element(compute.begin(), compute.end()));
     ASSERT_NEAR(bound, std::max(busiest, boundOf(withNothingAvoidable(problem))), kRounding) << "seed " << seed;
+    // Of what is sent whole all of the update follows, but for what is avoidable.
+    Problem whole = problem;
+    for (Communication &communication : whole.communications)
+      communication.divisible = false;
+    ASSERT_NEAR(boundOf(whole), std::max(busiest, boundOf(withNothingAvoidable(whole))), kRounding) << "seed " << seed;
     for (int64_t slice : {1, 3, 20}) {
       Problem run = inARun(problem, random, /*allOverhead=*/false);
       ASSERT_EQ(check(run), std::nullopt) << "seed " << seed;

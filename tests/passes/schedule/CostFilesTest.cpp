@@ -23,6 +23,7 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "passes/Passes.h"
+#include "passes/support/LeastTime.h"
 #include "runtime/simulator/costs.h"
 #include "tests/cases.h"
 #include "tests/passes/schedule/CostTexts.h"
@@ -58,6 +59,7 @@ struct Read {
 
 class CostFilesTest : public ::testing::Test {
 protected:
+  Numbers least = {}; ///< ns that the compiler's bounds count, of what it read last
   CostFilesTest() {
     DialectRegistry registry;
     registerDialects(registry);
@@ -119,7 +121,12 @@ protected:
         read.ncclNs.assign(nccl->getNs().asArrayRef().begin(), nccl->getNs().asArrayRef().end());
       }
     });
-    module->walk([&](cs::FragmentOp fragment) { read.fragments.push_back(fragment.getCostAttr().getNs()); });
+    least.clear();
+    module->walk([&](cs::FragmentOp fragment) {
+      const int64_t ns = fragment.getCostAttr().getNs();
+      read.fragments.push_back(ns);
+      least.push_back(leastNsOf(fragment, ns));
+    });
     return read;
   }
 
@@ -465,6 +472,7 @@ TEST_F(CostFilesTest, ProfilesAreReadAlike) {
     std::mt19937_64 random(cases.first);
     std::vector<Object> processes;
     Numbers times[2];
+    int64_t leasts[2] = {INT64_MAX, INT64_MAX};
     const bool trainers = random() % 2;
     for (int64_t rank = 0; rank <= int64_t(random() % 4); ++rank) {
       std::vector<Object> fragments;
@@ -472,7 +480,12 @@ TEST_F(CostFilesTest, ProfilesAreReadAlike) {
         auto ns = int64_t(random() % 5000);
         times[label].push_back(ns);
         auto quiet = int64_t(random() % 6);
-        fragments.push_back({text("label", label ? "b" : "a"), number("device", 0), text("kind", random() % 2 ? "run" : "delay"), number("count", 1 + int64_t(random() % 500)), number("median_ns", ns), unread(number("min_ns", 0)), number("quiet_count", quiet)});
+        fragments.push_back({text("label", label ? "b" : "a"), number("device", 0), text("kind", random() % 2 ? "run" : "delay"), number("count", 1 + int64_t(random() % 500)), number("median_ns", ns), number("quiet_count", quiet)});
+        const bool said = random() % 4;
+        const auto own = said ? int64_t(random() % uint64_t(ns + 1)) : ns;
+        leasts[label] = std::min(leasts[label], own);
+        if (said)
+          fragments.back().push_back(number("min_ns", own));
         if (quiet >= 3)
           fragments.back().push_back(number("quiet_median_ns", ns / 2));
       }
@@ -491,6 +504,8 @@ TEST_F(CostFilesTest, ProfilesAreReadAlike) {
     (read.error.empty() ? right : wrong) += 1;
     if (isRight && *isRight) {
       EXPECT_EQ(read.fragments, Numbers({std::max<int64_t>(1, lowerMedian(times[0])), std::max<int64_t>(1, lowerMedian(times[1]))}));
+      // What bounds count: the least of all ranks, the median where a file does not say.
+      EXPECT_EQ(least, Numbers({std::min(leasts[0], read.fragments[0]), std::min(leasts[1], read.fragments[1])}));
     }
   }
   EXPECT_GT(wrong, casesOf(900).count() < 900 ? casesOf(900).count() / 6 : 200u);

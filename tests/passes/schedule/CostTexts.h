@@ -73,7 +73,7 @@ inline std::optional<bool> mutate(std::mt19937_64 &random, Object &root) {
   Field &field = (*object)[random() % object->size()];
   switch (random() % 5) {
   case 0: { // gone
-    bool optional = !field.isRead || field.name == "busy_message_ns" || field.name == "processor_ns" || field.name == "quiet_median_ns";
+    bool optional = !field.isRead || field.name == "busy_message_ns" || field.name == "processor_ns" || field.name == "quiet_median_ns" || field.name == "min_ns";
     std::optional<bool> verdict;
     if (!optional)
       verdict = false;

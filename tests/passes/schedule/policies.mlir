@@ -55,7 +55,7 @@ cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
 
 // SLOW: Remark=""step": solver{{.*}}: {{[0-9]+}} ns per step, 1.0{{[0-9]+}} of the bound of {{[0-9]+}} ns
 // SLOW-SAME: others: fifo {{[0-9]+}} wfbp
-// SLOW: Remark=""step": the bound assumes this order of fragments but for deferred ones, 1000 mbit/s, of a message no less than 30000 ns of its link beside the bytes and 50000 ns on the way, fragments that take what is said of them alone"
+// SLOW: Remark=""step": the bound assumes this order of fragments but for deferred ones, 1000 mbit/s, of a message no less than 30000 ns of its link beside the bytes and 50000 ns on the way, fragments that take what is said of them alone, measured ones no less than the least that was measured"
 // TWO: Remark=""step": solver{{.*}}: {{[0-9]+}} ns per step, 1.00{{[0-9]+}} of the bound of
 // TWO: Remark=""b": 2 pieces (4194304 bytes take 33554432 ns, and a message 60000 ns more
 // SLOW: Remark=""b": {{[0-9]+}} pieces{{.*}} (4194304 bytes take 44739248 ns, and a message 120000 ns more, on "inter" of 1000 Mbit/s; what is more urgent waits for {{[0-9]+}} ns at most): priority {{.*}}: first needed by "forward.b" of the next step, through "b"; compute waits {{[0-9]+}} ns per step for it

@@ -16,6 +16,8 @@
 // RUN: %cs-opt --read-costs="calibration=%t/busy.json" %t/step.mlir -o %t/busy.mlir
 // RUN: %cs-opt --read-costs="calibration=%t/links.json" %t/busy.mlir | FileCheck %s --check-prefix=AGAIN
 // RUN: cs-opt --read-costs="calibration=%t/links.json profile=%t/others.json,%t/rank0.json" %t/step.mlir --remarks-filter=read-costs -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
+// As a problem: a bound counts no more than was needed once, schedules are judged with all of it.
+// RUN: cs-opt --insert-dist-comm=mode=all-reduce --read-costs="profile=%t/program.json" --extract-problem=file=- %t/program.mlir -o /dev/null | %cs-opt --solve-problem | FileCheck %s --check-prefix=PROBLEM
 // Nothing to read, nothing to do.
 // RUN: cs-opt %t/step.mlir -o %t/as-it-was.mlir
 // RUN: cs-opt --read-costs %t/step.mlir | cmp - %t/as-it-was.mlir
@@ -38,6 +40,10 @@
 // RUN: %cs-opt --cs-all-reduce-pipeline="profile=%t/program.json calibration=%t/links.json,%t/more.json schedule=wfbp" %t/program.mlir | FileCheck %s --check-prefix=PIPELINE
 // RUN: %cs-opt --cs-parameter-server-pipeline="calibration=%t/links.json schedule=wfbp" %t/program.mlir | FileCheck %s --check-prefix=LINK
 
+// PROBLEM: cs.problem.compute "update.w" ns 765 {{.*}} {cs.avoidable_ns = 715 : i64}
+// PROBLEM: cs.problem.compute "compute.0" ns 1234567 {{.*}} {cs.avoidable_ns = 1234487 : i64}
+// PROBLEM: period_ns 144{{[0-9]+}} bound_ns 100258
+
 // PIPELINE: inter = <mbit_per_s = 900, latency_ns = 40000, overhead_ns = 300> slowdown_percent = 12
 // PIPELINE: cs.fragment "compute.0" {{.*}} ns = 1234567>
 // PIPELINE: cs.start
@@ -48,9 +54,10 @@
 // PROFILE: cs.cluster @lab
 // PROFILE-SAME: inter = <mbit_per_s = 1000, latency_ns = 50000>
 // PROFILE-NOT: slowdown_percent
-// CHECK: cs.fragment "forward" on 0 ({{.*}}) cost <flops = 7, bytes = 9, ns = 200>
-// CHECK: cs.fragment "forward" on 1 ({{.*}}) cost <flops = 0, bytes = 0, ns = 60>
-// CHECK: cs.fragment "update" on 0 ({{.*}}) deferred cost <flops = 1, bytes = 1, ns = 1>
+// What bounds count is the least of all ranks.
+// CHECK: cs.fragment "forward" on 0 ({{.*}}) cost <flops = 7, bytes = 9, ns = 200> : {{.*}} {cs.least_ns = 80 : i64}
+// CHECK: cs.fragment "forward" on 1 ({{.*}}) cost <flops = 0, bytes = 0, ns = 60> : {{.*}} {cs.least_ns = 50 : i64}
+// CHECK: cs.fragment "update" on 0 ({{.*}}) deferred cost <flops = 1, bytes = 1, ns = 1> : {{.*}} {cs.least_ns = 0 : i64}
 // CHECK: cs.fragment "new" on 0 ({{.*}}) cost <flops = 1, bytes = 1, ns = 5>
 // Another function's fragment of the same name.
 // CHECK: func.func @eval
