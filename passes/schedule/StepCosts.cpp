@@ -340,6 +340,6 @@ void StepCosts::slowDown(schedule::Problem &problem) const {
     op.shared = static_cast<Time>(static_cast<double>(op.duration) * lost);
     op.duration += op.shared;
     // Less compute loses less.
-    op.avoidable += static_cast<Time>(std::ceil(static_cast<double>(op.avoidable) * lost));
+    op.avoidable = std::min(op.duration, op.avoidable + static_cast<Time>(std::ceil(static_cast<double>(op.avoidable) * lost)));
   }
 }

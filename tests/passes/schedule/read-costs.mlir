@@ -18,6 +18,9 @@
 // RUN: cs-opt --read-costs="calibration=%t/links.json profile=%t/others.json,%t/rank0.json" %t/step.mlir --remarks-filter=read-costs -o /dev/null 2>&1 | FileCheck %s --check-prefix=REMARK
 // As a problem: a bound counts no more than was needed once, schedules are judged with all of it.
 // RUN: cs-opt --insert-dist-comm=mode=all-reduce --read-costs="profile=%t/program.json" --extract-problem=file=- %t/program.mlir -o /dev/null | %cs-opt --solve-problem | FileCheck %s --check-prefix=PROBLEM
+// What took no time once is avoidable as a whole, with what it loses to communication.
+// RUN: sed 's/"min_ns":80/"min_ns":0/' %t/program.json > %t/once.json
+// RUN: %cs-opt --cs-all-reduce-pipeline="profile=%t/once.json calibration=%t/links.json,%t/more.json schedule=solver" %t/program.mlir | FileCheck %s --check-prefix=ONCE
 // Nothing to read, nothing to do.
 // RUN: cs-opt %t/step.mlir -o %t/as-it-was.mlir
 // RUN: cs-opt --read-costs %t/step.mlir | cmp - %t/as-it-was.mlir
@@ -39,6 +42,8 @@
 // As part of a pipeline, which schedules by them.
 // RUN: %cs-opt --cs-all-reduce-pipeline="profile=%t/program.json calibration=%t/links.json,%t/more.json schedule=wfbp" %t/program.mlir | FileCheck %s --check-prefix=PIPELINE
 // RUN: %cs-opt --cs-parameter-server-pipeline="calibration=%t/links.json schedule=wfbp" %t/program.mlir | FileCheck %s --check-prefix=LINK
+
+// ONCE: cs.schedule = #cs.schedule<policy = "solver", period_ns = {{[0-9]+}}, bound_ns =
 
 // PROBLEM: cs.problem.compute "update.w" ns 765 {{.*}} {cs.avoidable_ns = 715 : i64}
 // PROBLEM: cs.problem.compute "compute.0" ns 1234567 {{.*}} {cs.avoidable_ns = 1234487 : i64}
