@@ -13,6 +13,10 @@
 // RUN: %cs-opt --cs-parameter-server-pipeline="servers=1 slice=false" %s | FileCheck %s --check-prefix=WHOLE
 // RUN: %cs-opt --cs-parameter-server-pipeline=servers=2 %s -o /dev/null
 // RUN: %cs-opt --insert-dist-comm="mode=parameter-server servers=2" --extract-problem %s | FileCheck %s --check-prefix=PROBLEM
+// What an update took at least when it was measured is cut with it; bounds count that.
+// RUN: cs-opt --insert-dist-comm="mode=parameter-server servers=2" %s | sed 's/attributes {cs.by_rows/attributes {cs.least_ns = 400 : i64, cs.by_rows/' > %t.least.mlir
+// RUN: %cs-opt --schedule-comm=policy=p3 %t.least.mlir | FileCheck %s --check-prefix=LEAST
+// RUN: %cs-opt --extract-problem %t.least.mlir | FileCheck %s --check-prefix=AVOIDABLE
 
 // A block that takes long goes in parts, of rows that are next to each other, as the
 // schedule wants them: P3 has slices of 200,000 bytes, 50 of these rows. Where there is none a part takes twenty times as long as what a message costs, 1 ms or 125,000
@@ -22,6 +26,9 @@ cs.cluster @lab nodes = 2 devices = 1 device = <kind = cpu, gflops = 40, gb_per_
     intra = <mbit_per_s = 80000, latency_ns = 5000> inter = <mbit_per_s = 1000, latency_ns = 50000, overhead_ns = 1000000>
 
 // POLICY: error: {{.*}}cut-as must be priority, solver, {{.*}}, got: best
+
+// LEAST: cs.fragment "update.w.block0.part0" {{.*}} ns = 25> {{.*}}cs.least_ns = 20 : i64
+// AVOIDABLE: cs.problem.communication "w.block0" {{.*}} update_ns 500, {{.*}} {cs.avoidable_update_ns = array<i64: 100, 0>}
 
 // PROBLEM-NOT: indivisible
 // PROBLEM: cs.problem.communication "small" bytes 16 from {{.*}} update_ns 1000,
