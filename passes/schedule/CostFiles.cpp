@@ -43,8 +43,8 @@ static MeasuredProcess merge(const plan::ProfiledProcess &process, StringRef fil
     if (each.quiet_ns)
       fragment.quiet = std::max<int64_t>(1, *each.quiet_ns);
     // Several functions of a server may repeat what they all need.
-    auto [entry, isNew] = merged.fragments.try_emplace({process.of_server() ? "" : each.function, each.label, each.device}, fragment);
-    MeasuredProcess::Fragment &known = entry->second;
+    const MeasuredProcess::Key key{process.of_server() ? "" : each.function, each.label, each.device};
+    MeasuredProcess::Fragment &known = merged.fragments.try_emplace(key, fragment).first->second;
     known.least = std::min(known.least, fragment.least);
     known.median = std::max(known.median, fragment.median);
     known.quiet = std::max(known.quiet, fragment.quiet);

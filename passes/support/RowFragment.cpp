@@ -159,6 +159,7 @@ cs::FragmentOp commsched::cutFragment(OpBuilder &builder, cs::FragmentOp fragmen
   for (Value output : fragment.getOutputs())
     types.push_back(withRows(cast<cs::PlacedType>(output.getType()), end - begin));
   cs::CostAttr cost = fragment.getCostAttr();
+  int64_t least = INT64_MAX; // unknown
   if (cost) {
     // Rounded up, so that no part is free.
     int64_t rows = *rowsOf(tensorOf(fragment.getOutputs()[0]));
@@ -166,15 +167,17 @@ cs::FragmentOp commsched::cutFragment(OpBuilder &builder, cs::FragmentOp fragmen
       return static_cast<int64_t>(
           (static_cast<__int128>(all) * (end - begin) + rows - 1) / rows);
     };
+    // Rounded down: bounds count it.
+    if (const int64_t whole = leastNsOf(fragment, cost.getNs()); whole < cost.getNs())
+      least = static_cast<int64_t>(static_cast<__int128>(whole) * (end - begin) / rows);
     cost = cs::CostAttr::get(cost.getContext(), part(cost.getFlops()),
                              part(cost.getBytes()), part(cost.getNs()));
   }
   auto result = cs::FragmentOp::create(builder, fragment.getLoc(), types, label,
                                        fragment.getDevice(), inputs, cost,
                                        fragment.getDeferred());
-  if (const int64_t ns = fragment.getCostAttr() ? fragment.getCostAttr().getNs() : 0; leastNsOf(fragment, ns) < ns)
-    setLeastNs(result, static_cast<int64_t>(static_cast<__int128>(leastNsOf(fragment, ns)) * (end - begin) / *rowsOf(tensorOf(fragment.getOutputs()[0]))),
-               cost.getNs());
+  if (cost)
+    setLeastNs(result, least, cost.getNs());
   if (fragment.hasBody())
     BodyCutter(fragment, result, begin, end, isCut);
   else

@@ -66,14 +66,6 @@ static std::vector<unsigned> firstNeededFirst(const Problem &problem, const Sche
   return messages;
 }
 
-/// More urgent than every message of the schedule.
-static int64_t mostUrgent(const Schedule &schedule) {
-  int64_t least = 0;
-  for (const Message &message : schedule.messages)
-    least = std::min(least, *std::min_element(message.priorities.begin(), message.priorities.end()));
-  return least - 1;
-}
-
 std::pair<Schedule, double> withExclusive(const Problem &problem, Schedule schedule, const Applied &written) {
   const std::vector<unsigned> candidates = firstNeededFirst(problem, schedule);
   if (candidates.empty())
@@ -87,7 +79,10 @@ std::pair<Schedule, double> withExclusive(const Problem &problem, Schedule sched
   double shortest = periodOf(schedule);
   Schedule best = schedule;
   // Those that are tried are more urgent than all others, and each than the next one.
-  const int64_t first = mostUrgent(schedule) - static_cast<int64_t>(candidates.size());
+  int64_t first = 0;
+  for (const Message &message : schedule.messages)
+    first = std::min(first, *std::min_element(message.priorities.begin(), message.priorities.end()));
+  first -= static_cast<int64_t>(candidates.size());
   unsigned inVain = 0;
   for (size_t count = 1, done = 0; count <= candidates.size() && inVain < kInVain; count += (count + 2) / 3, ++inVain) {
     for (; done < count; ++done) {

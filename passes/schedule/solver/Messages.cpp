@@ -25,13 +25,11 @@ bool compatible(const View &view, const Message &a, const Message &b) {
   if (all[a.pieces.front().communication].kind !=
       all[b.pieces.front().communication].kind)
     return false;
-  int64_t needed = INT64_MAX, produced = -1;
+  int64_t produced = -1;
   for (const Message *message : {&a, &b})
-    for (const Piece &piece : message->pieces) {
-      needed = std::min(needed, view.needed[piece.communication]);
+    for (const Piece &piece : message->pieces)
       produced = std::max(produced, view.produced[piece.communication]);
-    }
-  return produced < needed;
+  return produced < std::min(firstNeed(view, a), firstNeed(view, b));
 }
 
 Message merge(const Message &a, const Message &b) {

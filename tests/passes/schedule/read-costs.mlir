@@ -90,10 +90,10 @@
 // SERVER: func.func @step
 // SERVER: cs.fragment "g" {{.*}} ns = 11>
 // SERVER: func.func @server.0
-// SERVER: cs.fragment "update" {{.*}} ns = 44>
+// SERVER: cs.fragment "update" {{.*}} ns = 44> {{.*}}{cs.least_ns = 20 : i64}
 
 // PARTS: func.func @server.0
-// PARTS: cs.fragment "update" {{.*}} ns = 77>
+// PARTS: cs.fragment "update" {{.*}} ns = 77> {{.*}}{cs.least_ns = 50 : i64}
 
 // DEVICE: device = <kind = cuda, gflops = 40, gb_per_s = 20, copy_mb_per_s = 900, copy_latency_ns = 2000>
 // DEVICE-SAME: inter = <mbit_per_s = 958, latency_ns = 60000, overhead_ns = 300>
@@ -207,9 +207,9 @@ module @model {
   {"label":"g","device":0,"kind":"run","count":20,"median_ns":11,"min_ns":1,"max_ns":400,"quiet_count":0}]}]},
 {"role":"server","index":0,"functions":[
  {"name":"server.0/w","fragments":[
-  {"label":"update","device":0,"kind":"run","count":20,"median_ns":33,"min_ns":1,"max_ns":400,"quiet_count":20,"quiet_median_ns":33}]},
+  {"label":"update","device":0,"kind":"run","count":20,"median_ns":33,"min_ns":20,"max_ns":400,"quiet_count":20,"quiet_median_ns":33}]},
  {"name":"server.0/v","fragments":[
-  {"label":"update","device":0,"kind":"run","count":20,"median_ns":44,"min_ns":1,"max_ns":400,"quiet_count":20,"quiet_median_ns":44}]}]}
+  {"label":"update","device":0,"kind":"run","count":20,"median_ns":44,"min_ns":30,"max_ns":400,"quiet_count":20,"quiet_median_ns":44}]}]}
 ]}
 //--- servers.mlir
 !t = !cs.placed<tensor<4xf32>, device 0>
