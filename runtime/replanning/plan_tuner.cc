@@ -118,6 +118,7 @@ absl::StatusOr<ReplanOptions> TunePlans(const PlanTunerOptions &options) {
   replan.kept = [tuner](uint64_t running, uint64_t steps) { return tuner->Kept(running, steps); };
   replan.most_failures += int(options.plans.size());  // any may be refused
   replan.every = 1;                                   // as soon as the window is full
+  replan.measures_costs = false;
   replan.keeps_replaced = true;
   replan.window = options.steps != 0 ? options.steps : PlanTunerOptions::kMostSteps;
   replan.least = options.steps != 0 ? 0 : PlanTunerOptions::kLeastSteps;

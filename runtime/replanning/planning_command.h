@@ -20,6 +20,7 @@ namespace commsched::runtime {
 // What has been measured, as docs/costs.md describes the files.
 struct Measurements {
   uint64_t attempt = 1;     // counted from 1
+  // Where costs are measured; else empty.
   std::string profile;      // of all ranks; parts that are merged by the caller
   std::string calibration;  // links without a measurement are not in it
   // Of the plan that runs, which has this digest, and of the rank where it is longest: the
@@ -29,7 +30,7 @@ struct Measurements {
   // The same of all steps of the plan that ran before it, once it has been replaced.
   uint64_t before = 0;
   int64_t before_ns = 0, before_error_ns = 0;
-  uint64_t steps = 0;  // of the run so far
+  uint64_t steps = 0;  // that the run has completed
 };
 
 // Makes the bytes of a plan, or returns kAlreadyExists where it is the one that runs; ends soon, with an error, once `stop` is set. Called

@@ -18,6 +18,9 @@ namespace {
 // but not much farther, since the others wait as long with the new plan.
 constexpr uint64_t kAheadAtFirst = 4, kMostAhead = 1000;
 
+// A step that takes as long is queued in time when the one before it is all that is under way.
+constexpr int64_t kLongStepNs = 200'000'000;
+
 std::string HexOf(uint64_t digest) { return absl::StrFormat("%016x", digest); }
 
 }  // namespace
@@ -37,6 +40,8 @@ Replanner::Replanner(Settings settings)
   const Rank &first = settings_.ranks.front();
   if (first.lanes != nullptr && settings_.ranks.size() == 1)
     control_ = std::make_unique<ControlChannel>(first.lanes);
+  MutexLock lock(&mu_);
+  trying_ = settings_.options.keeps_replaced;
 }
 
 Replanner::~Replanner() {
@@ -62,19 +67,21 @@ absl::StatusOr<Generation> Replanner::Make(uint32_t number,
   Generation made;
   made.number = number;
   made.image = std::move(image);
-  made.profile = std::make_unique<ProfileRecorder>(settings_.options.window);
+  const bool measures = settings_.options.measures_costs;
+  if (measures) made.profile = std::make_unique<ProfileRecorder>(settings_.options.window);
   for (const Rank &rank : settings_.ranks) {
     absl::StatusOr<std::shared_ptr<const Program>> program =
         made.image->ForRank(rank.rank);
     if (!program.ok()) return program.status();
-    made.links.push_back(std::make_unique<LinkObserver>(
-        rank.rank, made.image->nodes(), settings_.options.window));
+    if (measures)
+      made.links.push_back(std::make_unique<LinkObserver>(
+          rank.rank, made.image->nodes(), settings_.options.window));
     ExecutorOptions options;
     options.trace = settings_.trace;
     options.deadline = settings_.deadline;
     options.emulate = settings_.emulate;
     options.profile = made.profile.get();
-    options.links = made.links.back().get();
+    options.links = measures ? made.links.back().get() : nullptr;
     options.completed = settings_.completed;
     options.number = made.lanes.size();
     if (options.number == 0) options.on_completed = settings_.on_completed;
@@ -120,6 +127,11 @@ void Replanner::Tell(ReplanEvent event) {
 
 // ---- the thread that calls ------------------------------------------------
 
+uint64_t Replanner::MostUnderWay() const {
+  MutexLock lock(&mu_);
+  return trying_ && KnownStepNs() >= kLongStepNs ? 1 : 0;
+}
+
 absl::StatusOr<std::unique_ptr<Generation>> Replanner::Before(
     uint64_t call, bool is_step, absl::Span<const int64_t> step_ns,
     const std::function<absl::Status()> &check) {
@@ -139,7 +151,11 @@ absl::StatusOr<std::unique_ptr<Generation>> Replanner::Before(
   }
   held_ = absl::FromChrono(Clock::now() - begin);
   const core::PlanChange::Turn turn = change_.Next(call);
-  if (turn == core::PlanChange::Turn::kNew) return std::move(prepared_);
+  steps_ += step_ns.size();
+  if (turn == core::PlanChange::Turn::kNew) {
+    for (int64_t ns : step_ns) clock_.Completed(ns);
+    return std::move(prepared_);
+  }
   if (turn == core::PlanChange::Turn::kMissed)
     return absl::InternalError(
         absl::StrCat("the new plan was to begin before call ", call));
@@ -152,7 +168,6 @@ absl::StatusOr<std::unique_ptr<Generation>> Replanner::Before(
     clock_.Completed(last);
     return nullptr;
   }
-  ++steps_;
   std::optional<std::string> why = clock_.Step(last);
   if (leads_ && why) {
     wanted_ = true;
@@ -170,6 +185,7 @@ void Replanner::Switched(const Generation *now, std::unique_ptr<Generation> old,
   {
     MutexLock lock(&mu_);
     running_ = now;
+    steps_ += step_ns.size();
     for (int64_t ns : step_ns) clock_.Completed(ns);
     before_ = {old->image->digest(), clock_.step_ns(), clock_.error_ns()};
     clock_.Restart();
@@ -242,6 +258,12 @@ void Replanner::Drop() {
   changed_.SignalAll();
 }
 
+void Replanner::NoFurtherPlanHere() {
+  DropReplaced();
+  MutexLock lock(&mu_);
+  trying_ = false;
+}
+
 void Replanner::DropReplaced() {
   std::unique_ptr<Generation> dropped;  // without the lock
   MutexLock lock(&mu_);
@@ -253,10 +275,16 @@ std::shared_ptr<const PlanImage> Replanner::Running() const {
   return running_->image;
 }
 
+int64_t Replanner::KnownStepNs() const {
+  const int64_t now = clock_.step_ns();
+  return now != 0 ? now : before_.step_ns;
+}
+
 uint64_t Replanner::Hold(uint64_t ahead_ns) {
   MutexLock lock(&mu_);
-  const uint64_t step = uint64_t(clock_.step_ns());
-  return change_.Hold(step == 0 ? kAheadAtFirst : std::min(ahead_ns / step + 1, kMostAhead));
+  const uint64_t step = uint64_t(KnownStepNs());
+  // None for less than a quarter of a step: the next call is hardly made within it, and waits for little then.
+  return change_.Hold(step == 0 ? kAheadAtFirst : std::min((ahead_ns + step * 3 / 4) / step, kMostAhead));
 }
 
 bool Replanner::AwaitSwitch() {
@@ -267,6 +295,7 @@ bool Replanner::AwaitSwitch() {
 
 absl::StatusOr<std::string> Replanner::Profile() const {
   MutexLock lock(&mu_);
+  if (running_->profile == nullptr) return std::string();
   return running_->profile->ToJson();
 }
 
@@ -344,7 +373,7 @@ void Replanner::Answer(const ControlMessage &message) {
       return clock_.Restart();  // as that of rank 0: what runs is looked at afresh
     }
     case ControlMessage::kKept:
-      return DropReplaced();
+      return NoFurtherPlanHere();
     default:
       return;
   }

@@ -49,6 +49,8 @@ struct ReplanOptions {
   uint64_t least = 0;
   // Of a rank to get and prepare a plan. Then training goes on with the old one.
   absl::Duration prepare_deadline = absl::Seconds(60);
+  // Fragments and links are measured for plans that are made. False: steps are, and nothing else. The same of all ranks.
+  bool measures_costs = true;
   // A plan that was replaced stays prepared, in the place of one, until another one is made or another is prepared: it
   // can take the place of its successor at once. The same of all ranks.
   bool keeps_replaced = false;
@@ -57,7 +59,7 @@ struct ReplanOptions {
   // What a plan is called that was made and cannot run, for what is said of it. Of the process with rank 0
   // only; may be null.
   std::function<std::string()> name;
-  // Asked when an attempt is over, with the plan that runs and the steps of the run so far: what is said if it
+  // Asked when an attempt is over, with the plan that runs and the steps that have been completed so far: what is said if it
   // is kept for good, and nothing else is made any more. Of the process with rank 0 only; may be null.
   std::function<std::optional<std::string>(uint64_t running, uint64_t steps)> kept;
   // May be called by any thread, one at a time.
@@ -72,6 +74,7 @@ struct Generation {
 
   uint32_t number = 0;
   std::shared_ptr<const PlanImage> image;
+  // Where costs are measured; else null, and none.
   std::unique_ptr<ProfileRecorder> profile;
   std::vector<std::unique_ptr<LinkObserver>> links;  // by local rank
   // Of the executors; null: such a rank talks to nobody, or to no servers.
@@ -110,6 +113,9 @@ class Replanner {
   // What `generation` runs is measured from now on.
   void Start(const Generation *generation);
 
+  // Of calls under way, so many at most when another one is made; 0: as many as there may be. Where plans are tried, what is queued
+  // until they change is of the one that is left, and a step or more of it tells nothing that is worth its time.
+  uint64_t MostUnderWay() const;
   // Before call `call`; may wait until it is known whether it is of the new plan.
   // If it is, gives what runs it. `check`, which is asked now and then, ends the
   // waiting with its error. `step_ns`: of each step that was completed since the call before.
@@ -143,6 +149,8 @@ class Replanner {
   // The one that was replaced goes.
   void DropReplaced();
   uint64_t Hold(uint64_t ahead_ns);
+  // Of a step, of the plan that ran before as long as nothing is known of this one; 0: of neither.
+  int64_t KnownStepNs() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Waits until the plan that was decided on runs. False if it never will.
   bool AwaitSwitch();
   void Answer(const ControlMessage &message);
@@ -153,7 +161,9 @@ class Replanner {
   // A line for rank 0.
   std::string StepTimes() const;
   bool ToldThatKept(uint64_t attempt);
-  // What is kept for another attempt goes, on all ranks.
+  // On this rank: what is kept for another attempt goes.
+  void NoFurtherPlanHere();
+  // On all ranks.
   void NoFurtherPlan();
   std::vector<LinkObserver::Link> Links() const;
   void Tell(ReplanEvent event);
@@ -170,8 +180,9 @@ class Replanner {
   mutable Mutex mu_;
   CondVar changed_;
   StepClock clock_ ABSL_GUARDED_BY(mu_);
-  uint64_t steps_ ABSL_GUARDED_BY(mu_) = 0;   // of the run
+  uint64_t steps_ ABSL_GUARDED_BY(mu_) = 0;   // of the run, completed
   bool wanted_ ABSL_GUARDED_BY(mu_) = false;  // an attempt is
+  bool trying_ ABSL_GUARDED_BY(mu_) = false;  // plans in turn, until one is kept
   std::string why_ ABSL_GUARDED_BY(mu_);      // of the attempt
   const Generation *running_ ABSL_GUARDED_BY(mu_) = nullptr;
   std::unique_ptr<Generation> prepared_ ABSL_GUARDED_BY(mu_);

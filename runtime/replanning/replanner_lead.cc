@@ -125,7 +125,7 @@ void Replanner::Lead() {
 
 void Replanner::NoFurtherPlan() {
   ToAll({ControlMessage::kKept});
-  DropReplaced();
+  NoFurtherPlanHere();
 }
 
 // What is wrong with it is found here before others are bothered.
@@ -219,13 +219,16 @@ absl::StatusOr<Measurements> Replanner::Collect(uint64_t attempt) {
     ReadStepTimes(answer.payload.substr(0, answer.value), &measured);
     profiles.push_back(answer.payload.substr(answer.value));
   }
-  absl::StatusOr<std::string> merged = MergeProfileTexts(profiles);
-  if (!merged.ok()) return merged.status();
-  measured.profile = *std::move(merged);
+  if (settings_.options.measures_costs) {
+    absl::StatusOr<std::string> merged = MergeProfileTexts(profiles);
+    if (!merged.ok()) return merged.status();
+    measured.profile = *std::move(merged);
+  }
   MutexLock lock(&mu_);
   measured.running = running_->image->digest();
   measured.steps = steps_;
   measured.before = before_.digest;
+  if (!settings_.options.measures_costs) return measured;
   const Rank &first = settings_.ranks.front();
   measured.calibration = CalibrationJson(
       running_->image->plan().module_name(),

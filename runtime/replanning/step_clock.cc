@@ -39,7 +39,7 @@ int64_t StepClock::error_ns() const {
 bool StepClock::IsEnough() const {
   if (last_.size() >= window_) return true;
   if (least_ == 0) return false;
-  if (last_.size() >= kFewest && std::accumulate(last_.begin(), last_.end(), int64_t{0}) >= kLongNs) return true;
+  if (std::accumulate(last_.begin(), last_.end(), int64_t{0}) >= kLongNs) return true;
   // Asked after each step, an error that is small by chance would be found.
   uint64_t asked = least_;
   while (asked < last_.size()) asked *= 2;

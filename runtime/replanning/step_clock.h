@@ -20,7 +20,7 @@ class StepClock {
   static uint64_t DefaultWindow(uint64_t every);
 
   // `least`: fewer steps than `window` are enough, this many, twice as many and so on, once the median of them is known to
-  // a quarter of a percent, or three at least that have taken 2 seconds; 0: they are not.
+  // a quarter of a percent, or those that have taken 2 seconds; 0: they are not.
   StepClock(uint64_t every, double when_off_percent, uint64_t window, uint64_t least = 0);
 
   // A step begins, and since the last one was asked about, one has taken `ns`; nothing if none has ended. Returns
@@ -39,8 +39,7 @@ class StepClock {
   // Steps of a plan that do not count: they fill its pipeline.
   static constexpr uint64_t kWarmUp = 2;
   static constexpr int64_t kPrecise = 400;           // of a step: so many times the error
-  static constexpr int64_t kLongNs = 2'000'000'000;  // of steps together, at least so many:
-  static constexpr uint64_t kFewest = 3;
+  static constexpr int64_t kLongNs = 2'000'000'000;  // of steps together
 
   // Whether enough is measured.
   bool IsEnough() const;

@@ -177,6 +177,9 @@ std::vector<int64_t> Session::StepTimes() {
 
 absl::Status Session::ChangePlan(int function) {
   const bool is_step = program().functions[size_t(function)].is_step;
+  if (const uint64_t most = replanner_->MostUnderWay(); most != 0 && calls_ > most)
+    for (auto &executor : executors_)
+      if (absl::Status s = executor->Metrics(calls_ - most - 1).status(); !s.ok()) return Root(s);
   // What all ranks have called as often: with servers, rank 0 evaluates alone.
   const uint64_t number = has_servers() ? steps() : calls_;
   auto next = replanner_->Before(number, is_step, StepTimes(), [this]() -> absl::Status {

@@ -8,17 +8,11 @@ import re
 import subprocess
 
 import pytest
-from conftest import CLUSTER, TIME_LIMIT, compile_plan, tool
+from conftest import TIME_LIMIT, tool
+from emulated import emulated_plan
 
 POLICIES = ["solver", "bytescheduler", "fixed-buckets", "fifo", "wfbp"]
 FAST, SLOW = 1, 20  # ms of a step
-STEP = """func.func @step(%w: tensor<64x32xf32> {{cs.param = "w"}}) -> (tensor<64x32xf32> {{cs.updates = "w"}}) attributes {{cs.step}} {{
-  %b, %g = cs.profiled "backward" (%w, %w) cost <flops = 0, bytes = 0, ns = {ns}> : (tensor<64x32xf32>, tensor<64x32xf32>) -> (tensor<8xf32>, tensor<64x32xf32>)
-  %m = cs.gradient %g of "w" : tensor<64x32xf32>
-  %u = cs.profiled "update" elementwise (%w, %m) cost <flops = 0, bytes = 0, ns = 1> : (tensor<64x32xf32>, tensor<64x32xf32>) -> tensor<64x32xf32>
-  return %u : tensor<64x32xf32>
-}}
-"""
 
 
 class Drawn:
@@ -31,8 +25,7 @@ class Drawn:
         with_servers = drawn.random() < 0.5 if servers is None else servers
         # Blocks stay as the first plan has them.
         pipeline = f"parameter-server-pipeline=servers=1 cut-as={self.policies[0]}" if with_servers else "all-reduce-pipeline=algorithm=ring"
-        self.plans = [compile_plan(CLUSTER.format(nodes=2) + STEP.format(ns=10**6 * (FAST if i == self.fastest else SLOW)),
-                                   folder / f"{i}.{policy}.plan", f"--cs-{pipeline} schedule={policy}")
+        self.plans = [emulated_plan(folder / f"{i}.{policy}.plan", FAST if i == self.fastest else SLOW, f"--cs-{pipeline} schedule={policy}")
                       for i, policy in enumerate(self.policies)]
 
     def run(self, *options):
