@@ -24,8 +24,9 @@ def plans_of(folder, ms):
 
 
 def changes_of(kept):
-    """The calls with which plans began so far."""
-    events = map(json.loads, (kept / "events.json").read_text().splitlines())
+    """The calls with which plans began so far. No attempt to change to one was given up."""
+    events = list(map(json.loads, (kept / "events.json").read_text().splitlines()))
+    assert not [event["text"] for event in events if event["kind"] == "given up"]
     return [event["call"] for event in events if event["kind"] == "switched"]
 
 
