@@ -19,7 +19,7 @@ namespace commsched::runtime {
 
 // What has been measured, as docs/costs.md describes the files.
 struct Measurements {
-  uint64_t attempt = 1;     // counted from 1
+  uint64_t attempt = 1;  // counted from 1
   // Where costs are measured; else empty.
   std::string profile;      // of all ranks; parts that are merged by the caller
   std::string calibration;  // links without a measurement are not in it
