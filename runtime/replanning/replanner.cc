@@ -36,12 +36,11 @@ Replanner::Replanner(Settings settings)
     : settings_(std::move(settings)),
       leads_(settings_.ranks.front().rank == 0),
       clock_(settings_.options.every, settings_.options.when_off_percent,
-             settings_.options.window, settings_.options.least) {
+             settings_.options.window, settings_.options.least),
+      trying_(settings_.options.keeps_replaced) {
   const Rank &first = settings_.ranks.front();
   if (first.lanes != nullptr && settings_.ranks.size() == 1)
     control_ = std::make_unique<ControlChannel>(first.lanes);
-  MutexLock lock(&mu_);
-  trying_ = settings_.options.keeps_replaced;
 }
 
 Replanner::~Replanner() {

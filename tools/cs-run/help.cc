@@ -141,7 +141,8 @@ re-planning, on all ranks (docs/replanning.md)
                           fastest; files of rank 0. With --replan-folder
                           for events.json
   --tune-steps N          of a trial, besides two that warm up (default 5 to 40,
-                          as many as it takes to know them to 0.25 percent)
+                          as many as it takes to know them to 0.25 percent,
+                          or fewer that take 2 s)
 
 reports
   --metrics-every N       prints metrics every N steps (default: so that there
