@@ -88,7 +88,11 @@ absl::StatusOr<std::unique_ptr<JobServers>> JobServers::Begin(
   absl::Status failed;
   const int ranks = job->size() - first;
   if (ranks < 1) failed = absl::InvalidArgumentError("there must be a rank for parameter servers");
-  for (int number = job->rank() - first; job->rank() >= first && number < int(count) && failed.ok(); number += ranks) {
+  std::vector<int> numbers;
+  for (int number = job->rank() - first; job->rank() >= first && number < int(count); number += ranks) numbers.push_back(number);
+  if (failed.ok()) failed = ParameterServer::CheckMemory(*servers->image_, numbers);
+  for (int number : numbers) {
+    if (!failed.ok()) break;
     auto begun = servers->BeginOne(number, profile);
     failed = begun.status();
     if (begun.ok()) here.push_back(*begun);

@@ -27,6 +27,30 @@ HostMemoryNeeds HostMemoryNeedsOf(const Program &program) {
   return needs;
 }
 
+absl::StatusOr<std::vector<HostMemoryNeeds>> HostMemoryNeedsOf(const PlanImage &image) {
+  std::vector<HostMemoryNeeds> needs;
+  const auto add = [&](int first, int count) {
+    auto program = image.ForRank(first);
+    if (program.ok()) needs.insert(needs.end(), size_t(count), HostMemoryNeedsOf(**program));
+    return program.status();
+  };
+  if (image.workers().empty())
+    if (absl::Status s = add(0, image.nodes()); !s.ok()) return s;
+  for (const WorkerRole &worker : image.workers())
+    if (absl::Status s = add(worker.first, worker.count); !s.ok()) return s;
+  return needs;
+}
+
+absl::StatusOr<HostMemoryNeeds> HostMemoryNeedsOfServer(const PlanImage &image, int server) {
+  auto program = image.ForServer(server);
+  if (!program.ok()) return program.status();
+  HostMemoryNeeds needs = HostMemoryNeedsOf(**program);
+  if (image.nodes() > 1)  // the gradient of one is used where it came
+    for (const BlockProgram &block : (*program)->servers.servers[size_t(server)].blocks)
+      if (!block.of_rows()) needs.sums += Memory::SizeOf(block.gradient.bytes);
+  return needs;
+}
+
 uint64_t AvailableMemory() {
   std::ifstream file("/proc/meminfo");
   uint64_t free = 0, swap = 0, number = 0;  // kilobytes
@@ -41,14 +65,37 @@ uint64_t AvailableMemory() {
   return std::min(here, ReadMemoryGroup().room.value_or(here)) + swap * 1024;
 }
 
-absl::Status CheckMemory(const Program &program, int ranks, uint64_t available) {
-  const HostMemoryNeeds needs = HostMemoryNeedsOf(program);
-  if (double(needs.all()) * ranks <= double(available)) return absl::OkStatus();
+absl::Status CheckMemory(absl::Span<const HostMemoryNeeds> needs, uint64_t available, absl::string_view who) {
+  HostMemoryNeeds sum;
+  double all = 0;  // sizes that a file gives may add up to more than 64 bits
+  for (const HostMemoryNeeds &each : needs) {
+    all += double(each.all());
+    sum.slots += each.slots;
+    sum.arenas += each.arenas;
+    sum.scratch += each.scratch;
+    sum.sums += each.sums;
+  }
+  if (all <= double(available)) return absl::OkStatus();
+  const bool alike = std::all_of(needs.begin(), needs.end(), [&](const HostMemoryNeeds &each) { return each == needs[0]; });
+  const HostMemoryNeeds &said = alike ? needs[0] : sum;
   return absl::ResourceExhaustedError(absl::StrCat(
-      "the plan needs ", needs.all(), " bytes of memory",
-      ranks > 1 ? absl::StrCat(" for each of ", ranks, " ranks here") : "", " (parameters and state ",
-      needs.slots, ", arenas ", needs.arenas, ", scratch ", needs.scratch, "), the host, or its container, has ",
+      "the plan needs ", said.all(), " bytes of memory",
+      needs.size() < 2 ? "" : absl::StrCat(alike ? " for each of " : " for the ", needs.size(), " ", who, " here"),
+      " (parameters and state ", said.slots, ", arenas ", said.arenas, ", scratch ", said.scratch,
+      said.sums == 0 ? "" : absl::StrCat(", sums of gradients ", said.sums), "), the host, or its container, has ",
       available, " available"));
+}
+
+absl::Status CheckMemory(const PlanImage &image, uint64_t available) {
+  auto needs = HostMemoryNeedsOf(image);
+  if (!needs.ok()) return needs.status();
+  const int servers = int(image.servers().servers.size());
+  for (int server = 0; server < servers; ++server) {
+    auto of_server = HostMemoryNeedsOfServer(image, server);
+    if (!of_server.ok()) return of_server.status();
+    needs->push_back(*of_server);
+  }
+  return CheckMemory(*needs, available, servers == 0 ? "ranks" : "ranks and servers");
 }
 
 }  // namespace commsched::runtime

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "runtime/base/status_util.h"
+#include "runtime/execute/memory_needs.h"
 #include "runtime/replanning/replacement.h"
 
 namespace commsched::runtime {
@@ -68,10 +69,17 @@ absl::StatusOr<Generation> Replanner::Make(uint32_t number,
   made.image = std::move(image);
   const bool measures = settings_.options.measures_costs;
   if (measures) made.profile = std::make_unique<ProfileRecorder>(settings_.options.window);
+  std::vector<std::shared_ptr<const Program>> programs;
+  std::vector<HostMemoryNeeds> needs;
   for (const Rank &rank : settings_.ranks) {
-    absl::StatusOr<std::shared_ptr<const Program>> program =
-        made.image->ForRank(rank.rank);
+    absl::StatusOr<std::shared_ptr<const Program>> program = made.image->ForRank(rank.rank);
     if (!program.ok()) return program.status();
+    needs.push_back(HostMemoryNeedsOf(**program));
+    programs.push_back(*std::move(program));
+  }
+  if (!settings_.emulate)  // what is emulated is not all touched
+    if (absl::Status s = CheckMemory(needs, AvailableMemory()); !s.ok()) return s;
+  for (const Rank &rank : settings_.ranks) {
     if (measures)
       made.links.push_back(std::make_unique<LinkObserver>(
           rank.rank, made.image->nodes(), settings_.options.window));
@@ -98,7 +106,7 @@ absl::StatusOr<Generation> Replanner::Make(uint32_t number,
       options.servers = std::move(lane);
     }
     absl::StatusOr<std::unique_ptr<Executor>> executor =
-        Executor::Create(*std::move(program), std::move(options));
+        Executor::Create(std::move(programs[made.executors.size()]), std::move(options));
     if (!executor.ok()) return executor.status();
     made.executors.push_back(*std::move(executor));
   }
@@ -243,7 +251,8 @@ absl::Status Replanner::PrepareHere(uint64_t attempt, const std::string &plan,
   if (absl::Status s = CheckReplacement(*Running(), **image); !s.ok()) return s;
   absl::StatusOr<Generation> made = Make(uint32_t(attempt), *std::move(image));
   if (!made.ok()) return made.status();
-  for (auto &executor : made->executors) executor->TouchMemory();
+  if (!settings_.emulate)
+    for (auto &executor : made->executors) executor->TouchMemory();
   MutexLock lock(&mu_);
   prepared_ = std::make_unique<Generation>(*std::move(made));
   return absl::OkStatus();

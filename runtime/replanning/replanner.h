@@ -54,6 +54,9 @@ struct ReplanOptions {
   // A plan that was replaced stays prepared, in the place of one, until another one is made or another is prepared: it
   // can take the place of its successor at once. The same of all ranks.
   bool keeps_replaced = false;
+  // All ranks of the plan have the memory of one host, each in a process of its own: what a plan needs is looked at for all
+  // of them before it is prepared. Of the process with rank 0 only.
+  bool one_host = false;
   // After so many attempts in a row that gave no plan, there is no further one.
   int most_failures = 3;
   // What a plan is called that was made and cannot run, for what is said of it. Of the process with rank 0
@@ -136,6 +139,7 @@ class Replanner {
   absl::Status Attempt(uint64_t attempt);
   absl::StatusOr<Measurements> Collect(uint64_t attempt);
   absl::Status CheckNew(const std::string &plan) const;
+  absl::Status CheckMemoryOfHost(const PlanImage &next) const;
   absl::Status Distribute(uint64_t attempt, const std::string &plan, uint64_t digest);
   // `ahead_ns`: what ranks go on for meanwhile.
   absl::Status Agree(uint64_t attempt, uint64_t ahead_ns);

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "runtime/execute/memory_needs.h"
 #include "runtime/replanning/replacement.h"
 #include "runtime/replanning/replanner.h"
 
@@ -137,7 +138,22 @@ absl::Status Replanner::CheckNew(const std::string &plan) const {
   const std::shared_ptr<const PlanImage> now = Running();
   if ((*image)->digest() == now->digest())
     return absl::AlreadyExistsError("the new plan is the same one");
-  return CheckReplacement(*now, **image);
+  if (absl::Status s = CheckReplacement(*now, **image); !s.ok()) return s;
+  return settings_.options.one_host && !settings_.emulate ? CheckMemoryOfHost(**image) : absl::OkStatus();
+}
+
+// Each rank sees what is free before the others have taken theirs.
+absl::Status Replanner::CheckMemoryOfHost(const PlanImage &next) const {
+  auto needs = HostMemoryNeedsOf(next);
+  if (!needs.ok()) return needs.status();
+  uint64_t available = AvailableMemory();
+  MutexLock lock(&mu_);
+  if (replaced_ != nullptr) {  // goes before the next one is prepared
+    auto freed = HostMemoryNeedsOf(*replaced_->image);
+    if (!freed.ok()) return freed.status();
+    for (const HostMemoryNeeds &rank : *freed) available += rank.all();
+  }
+  return CheckMemory(*needs, available);
 }
 
 absl::Status Replanner::Attempt(uint64_t attempt) {

@@ -10,10 +10,21 @@
 
 #include "absl/strings/str_cat.h"
 #include "runtime/base/status_util.h"
+#include "runtime/execute/memory_needs.h"
 #include "runtime/servers/parameter_server_impl.h"
 #include "runtime/transport/parameter_client.h"
 
 namespace commsched::runtime {
+
+absl::Status ParameterServer::CheckMemory(const PlanImage &image, absl::Span<const int> servers) {
+  std::vector<HostMemoryNeeds> needs;
+  for (int server : servers) {
+    auto of_one = HostMemoryNeedsOfServer(image, server);
+    if (!of_one.ok()) return of_one.status();
+    needs.push_back(*of_one);
+  }
+  return runtime::CheckMemory(needs, AvailableMemory(), "servers");
+}
 
 absl::StatusOr<std::unique_ptr<ParameterServer>> ParameterServer::Create(
     std::shared_ptr<const PlanImage> image, ParameterServerOptions options) {

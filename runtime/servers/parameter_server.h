@@ -75,6 +75,10 @@ class ParameterServer {
   using PushDone = absl::AnyInvocable<void(absl::Status)>;
   using PullDone = absl::AnyInvocable<void(absl::StatusOr<SharedBytes>)>;
 
+  // kResourceExhausted, with the numbers, if these servers of the plan, all that are in this process, need more memory than there is; or
+  // the error with which one does not load.
+  static absl::Status CheckMemory(const PlanImage &image, absl::Span<const int> servers);
+
   static absl::StatusOr<std::unique_ptr<ParameterServer>> Create(
       std::shared_ptr<const PlanImage> image, ParameterServerOptions options);
   virtual ~ParameterServer() = default;

@@ -56,7 +56,7 @@ absl::StatusOr<std::unique_ptr<RankExecutor>> MakeRank(const PlanImage &image, R
   if (!program.ok()) return program.status();
   // What is emulated is not all touched; a device is asked by its executor.
   absl::Status fits;
-  if (!options.emulate && parts.cuda == nullptr) fits = CheckMemory(**program, 1, AvailableMemory());
+  if (!options.emulate && parts.cuda == nullptr) fits = CheckMemory({HostMemoryNeedsOf(**program)}, AvailableMemory());
   std::unique_ptr<Transport> transport;
   auto failures = std::make_shared<PeerFailureRelay>();
   if (parts.connect) {

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "runtime/session/session.h"
 
-#include <set>
+#include <limits>
 #include <thread>
 #include <utility>
 
@@ -56,6 +56,9 @@ absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
   session->digest_ = image->digest();
   session->job_ = image->digest() ^ options.run_digest;
   session->cuda_ = *std::move(cuda);
+  // A plan that does not load would leave the other ranks waiting for it. What is emulated is not all touched, and devices are asked by executors.
+  const bool counts = !options.emulate && session->cuda_ == nullptr;
+  if (absl::Status s = CheckMemory(*image, counts ? AvailableMemory() : std::numeric_limits<uint64_t>::max()); !s.ok()) return s;
   auto connect_servers = [servers = &session->servers_](int rank) {
     return MakeInProcessParameterClient(servers, rank);
   };
@@ -71,15 +74,6 @@ absl::StatusOr<std::unique_ptr<Session>> Session::InProcess(
   }
   session->executors_.resize(size_t(nodes));
   session->completed_ = std::make_shared<CompletedCalls>(size_t(nodes));
-  // A plan that does not load would leave the other ranks waiting for it.
-  std::set<int> different = {0};  // of each role the first
-  for (const WorkerRole &worker : image->workers()) different.insert(worker.first);
-  for (int rank : different) {
-    auto program = image->ForRank(rank);
-    if (!program.ok()) return program.status();
-    if (rank != 0 || options.emulate || session->cuda_ != nullptr) continue;
-    if (absl::Status s = CheckMemory(**program, nodes, AvailableMemory()); !s.ok()) return s;
-  }
   auto hub = MakeInProcessHub(nodes);
   ConnectFunction connect;
   if (RanksCommunicate(*image))

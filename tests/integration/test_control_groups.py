@@ -86,10 +86,12 @@ def group():
     made.end()
 
 
-@pytest.fixture(scope="module")
-def large(folder):
-    """A plan of two ranks that needs some memory, and its initial values."""
-    elements = 16 * MIB
+ALL_REDUCE = "--cs-all-reduce-pipeline=schedule="
+
+
+def large_plan(folder, pipeline, million=16):
+    """A plan of two ranks that needs some memory, for a parameter of so many times 2^20 elements, and what it is run with."""
+    elements = million * MIB
     kind = f"tensor<{elements}xf32>"
     source = f"""
 func.func @step(%w: {kind} {{cs.param = "w"}}, %x: tensor<2xf32> {{cs.batch = "x"}}) -> ({kind} {{cs.updates = "w"}}) attributes {{cs.step}} {{
@@ -98,10 +100,22 @@ func.func @step(%w: {kind} {{cs.param = "w"}}, %x: tensor<2xf32> {{cs.batch = "x
   return %new : {kind}
 }}
 """
-    np.savez(folder / "large.npz", w=np.zeros(elements, np.float32))
-    np.savez(folder / "large.train.npz", x=np.zeros(16, np.float32))
-    plan = compile_plan(CLUSTER.format(nodes=2) + source, folder / "large.plan")
-    return [plan, "--init", folder / "large.npz", "--batch", folder / "large.train.npz", "--steps", 2]
+    initial, batches = folder / f"large.{million}.npz", folder / f"large.{million}.train.npz"
+    plan = folder / f"{re.sub('[^a-z]+', '-', pipeline)}.{million}.plan"
+    np.savez(initial, w=np.zeros(elements, np.float32))
+    np.savez(batches, x=np.zeros(16, np.float32))
+    compile_plan(CLUSTER.format(nodes=2) + source, plan, pipeline)
+    return [plan, "--init", initial, "--batch", batches, "--steps", 2]
+
+
+@pytest.fixture(scope="module")
+def large(folder):
+    return large_plan(folder, ALL_REDUCE + "priority")
+
+
+@pytest.fixture(scope="module")
+def large_served(folder):
+    return large_plan(folder, "--cs-parameter-server-pipeline=servers=2", 32)
 
 
 @pytest.mark.parametrize("how", [[], ["--spawn"]], ids=["threads", "processes"])
@@ -123,6 +137,30 @@ def test_the_others_hear_of_what_does_not_fit(large, cluster, group, few):
                            preexec_fn=group.join if rank == few else None) for rank in range(2)]
     for rank, process in enumerate(ranks):
         expect_error(finish(process), f"rank {rank}: ", "the plan needs", "bytes of memory", *([] if rank == few else [f"peer {few} "]))
+
+
+@pytest.mark.parametrize("how", [[], ["--spawn"]], ids=["threads", "processes"])
+def test_servers_that_do_not_fit_are_refused(large_served, cluster, group, how):
+    expect_success(finish(cluster.start(*large_served, *how, preexec_fn=group.join)))
+    # Enough for each of them, and not for all.
+    group.limit(800 * MIB)
+    _, err, status = finish(cluster.start(*large_served, *how, preexec_fn=group.join))
+    line = r"cs-run: the plan needs (\d+) bytes of memory for the 4 ranks and servers here \(.*, sums of gradients \d+\), the host, or its container, has \d+ available\n"
+    said = re.fullmatch(line, err)
+    assert status == 1 and said and 800 * MIB < int(said[1]) < 1000 * MIB, err
+
+
+@pytest.mark.parametrize("few", range(2))
+def test_the_others_hear_of_a_server_that_does_not_fit(large_served, cluster, group, few):
+    plan, *data = large_served
+    group.limit(100 * MIB)
+    listen = addresses(2)
+    servers = [cluster.start(plan, "--role", "server", "--index", index, "--listen", listen[index], *secret(), "--deadline", 600, *data[:2],
+                             preexec_fn=group.join if index == few else None) for index in range(2)]
+    trainers = [cluster.start(plan, "--role", "trainer", "--rank", rank, "--servers", ",".join(listen), *secret(), "--deadline", 600, *data)
+                for rank in range(2)]
+    for process in (*servers, *trainers):
+        expect_error(finish(process), "the plan needs", "bytes of memory", *([f"server {few}"] if process in (servers[few], *trainers) else []))
 
 
 @SEEDS
@@ -156,3 +194,28 @@ def test_another_kill_is_none(digits, cluster, group):
     os.kill(children(job.pid)[1], signal.SIGKILL)
     _, err, status = finish(job)
     assert status == 1 and err.endswith("was killed by signal 9 (Killed)\n"), err
+
+
+@pytest.mark.parametrize("room", [1.5, 3])
+@pytest.mark.parametrize("how", [[], ["--spawn"]], ids=["threads", "processes"])
+def test_a_plan_that_does_not_fit_beside_the_other_is_not_tried(folder, cluster, group, how, room):
+    """What is left is `room` times what one rank needs, for the two that are here: for one plan more it is three times, and for a third one
+    there is what the second had."""
+    (first, *data, _), (second, *_), (third, *_) = (large_plan(folder, ALL_REDUCE + policy, 32) for policy in ("priority", "bytescheduler", "solver"))
+    group.limit(100 * MIB)
+    _, err, _ = finish(cluster.start(first, *data, 1, preexec_fn=group.join))
+    needs = int(re.search(r"the plan needs (\d+) bytes of memory for each of 2 ranks here", err)[1])
+    group.limit(1 << 40)
+    steps = 60 if room < 2 else 300
+    job = cluster.start(*how, first, *data, steps, "--metrics-every", 1, "--tune", second if room < 2 else f"{second},{third}", "--tune-steps", 5, preexec_fn=group.join)
+    while job.stdout.readline().strip() != "step 4":
+        assert job.poll() is None
+    group.limit(group.usage() + round(room * needs))
+    out, err, status = finish(job)
+    assert status == 0 and f"step {steps}\n" in out, err
+    if room > 2:
+        assert err == "" and re.search(rf"tuning: ms of a step: {first.stem} [\d.]+, {second.stem} [\d.]+, {third.stem} [\d.]+; ", out), (out, err)
+        return
+    assert re.fullmatch(rf"cs-run: warning: tuning: going on with the old plan: {second.stem}: (rank 0: )?the plan needs {needs} bytes of memory for each of "
+                        r"2 ranks here \(.*\), the host, or its container, has \d+ available\n", err), err
+    assert re.search(rf"tuning: ms of a step: {first.stem} [\d.]+, {second.stem} refused; {first.stem} is kept after \d+ steps, ", out), out

@@ -80,6 +80,24 @@ TEST_F(JobServersTest, OneReasonOfAllServersOfAProcess) {
   EXPECT_THAT(std::string(heard.message()), HasSubstr("sample 17 is broken"));
 }
 
+// All ranks hear of it, before anything of it is there.
+TEST_F(JobServersTest, ServersThatDoNotFitAreRefused) {
+  testing::PlanBuilder plan = testing::ServerPlan({.trainers = 2});
+  for (plan::Function &function : *plan.proto().mutable_functions()) function.set_scratch_bytes(uint64_t{1} << 44);
+  auto image = runtime::PlanImage::Load(plan.Bytes());
+  ASSERT_TRUE(image.ok()) << image.status();
+  const auto begin = [&](int rank) {
+    auto job = As(rank);
+    EXPECT_TRUE(job.ok()) << job.status();
+    auto servers = launch::JobServers::Begin(job->get(), *image, /*first=*/1);
+    EXPECT_THAT(std::string(servers.status().message()),
+                ::testing::AllOf(HasSubstr("the plan needs "), HasSubstr(" bytes of memory for the 2 servers here ")));
+  };
+  std::thread other([&] { begin(0); });
+  begin(1);
+  other.join();
+}
+
 // Trainers may be waiting for what this process does next, and go when it has ended.
 TEST_F(JobServersTest, WhoHasFinishedIsNotWaitedFor) {
   absl::Notification finished, ended;

@@ -30,6 +30,7 @@
 #include "runtime/core/greeting.h"
 #include "runtime/core/trainers.h"
 #include "runtime/cuda/memory_needs.h"
+#include "runtime/execute/memory_needs.h"
 #include "runtime/loading/plan_cuda.h"
 #include "runtime/measure/profile.h"
 #include "runtime/measure/trace.h"
@@ -133,6 +134,12 @@ absl::Status CheckFiles(const Options &options, const runtime::PlanImage &image)
   return CheckOutputs(options, folder);
 }
 
+// Of what --spawn starts, once: each process sees only what is free before the others have theirs.
+absl::Status CheckMemoryOfAll(const Options &options, const runtime::PlanImage &image) {
+  const bool counts = !options.emulate && options.calibrate.empty() && !runtime::IsCudaPlan(image.plan());
+  return runtime::CheckMemory(image, counts ? runtime::AvailableMemory() : std::numeric_limits<uint64_t>::max());
+}
+
 absl::Status PrintArenaInfo(const Options &options, const runtime::PlanImage &image) {
   if (absl::Status s = CheckNumber(options, image); !s.ok()) return s;
   auto program = options.is_server() ? image.ForServer(options.index)
@@ -159,6 +166,7 @@ absl::Status RunTrainers(const Options &options, const absl::Status &files,
     auto replan = ReplanOptionsOf(options, kept);
     if (!replan.ok()) return replan.status();
     session_options.replan = *std::move(replan);
+    session_options.replan->one_host = options.spawned;
   }
   if (runtime::IsCudaPlan(image->plan()) && !options.emulate && options.rank <= 0) {
     // Before it runs: what it takes.
@@ -325,8 +333,8 @@ int Main(const std::vector<std::string> &arguments) {
   // Who is waited for by processes that are started by hand comes all the same, to say it.
   if (!files.ok() && !(options->is_server() || options->rank >= 0))
     return EndLaunch(*options, fail(files), false);
-  if (options->spawn != 0)  // once here rather than once per rank
-    if (auto program = (*image)->ForRank(0); !program.ok()) return fail(program.status());
+  if (options->spawn != 0)
+    if (absl::Status s = CheckMemoryOfAll(*options, **image); !s.ok()) return fail(s);
   std::optional<Page> page;
   if (!options->page.empty()) page.emplace(*options, **image);
   if (page && !options->measured.empty()) {

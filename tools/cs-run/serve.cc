@@ -130,9 +130,11 @@ absl::Status Serve(
   server_options.trace = trace;
   server_options.profile = profile;
   server_options.emulate = options.emulate;
+  absl::Status joins = fit;
+  if (joins.ok() && !options.emulate) joins = ParameterServer::CheckMemory(*image, {options.index});
   auto server = ParameterServer::Create(image, std::move(server_options));
   if (!server.ok()) return own(server.status());
-  if (absl::Status s = fit.ok() ? SetServerValues(options, *image, server->get()) : fit; !s.ok()) {
+  if (absl::Status s = joins.ok() ? SetServerValues(options, *image, server->get()) : joins; !s.ok()) {
     if (options.spawned) return own(s);
     // Trainers that are there hear it: they would look for this server until their deadline.
     (*server)->Cancel(s);
